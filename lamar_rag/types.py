@@ -1,0 +1,185 @@
+"""The value types and protocols that every part of the library speaks.
+
+Nothing here imports more than the standard library and numpy, so `import lamar_rag` stays light.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    FloatArray = npt.NDArray[np.float32]
+    BoolArray = npt.NDArray[np.bool_]
+
+TextKind = Literal["query", "passage"]
+LongDocuments = Literal["truncate", "windows"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A text that can be ranked.
+
+    `language` is an ISO 639-1 code (see `lamar_rag.languages.normalize_language`), `"und"` where it
+    was looked for and could not be told, and None where nobody has looked yet.
+    """
+
+    text: str
+    id: str = ""
+    language: str | None = None
+    title: str | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A document as the first stage (a `Retriever`) returned it. `rank` counts from 1."""
+
+    document: Document
+    score: float
+    rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class RankedDocument:
+    """A document as the reranker placed it.
+
+    `score` is what the order follows: `relevance` (the model's own score) plus the language
+    preference's share. `rank` counts from 1, `index` is the position in the input (from 0),
+    `truncated` says that the model did not read all of the document (or of the query).
+    """
+
+    document: Document
+    score: float
+    rank: int
+    index: int
+    language: str
+    truncated: bool
+    relevance: float
+
+
+class Scored(NamedTuple):
+    """What a `Scorer` returns for one query and n documents."""
+
+    scores: FloatArray  # (n,), raw, higher is better
+    truncated: BoolArray  # (n,)
+
+
+@dataclass(frozen=True, slots=True)
+class GeneratedText:
+    """What a `Generator` wrote. `source` is the position (from 0) of the context it quotes, if any."""
+
+    text: str
+    found: bool = True
+    source: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to one question, with everything that led to it.
+
+    `contexts` are the documents that the generator read, in the reranker's order; `candidates` is
+    the first stage's list, in its own order. `timings_ms` maps a stage to its milliseconds.
+    `source` is the position (from 0) in `contexts` of the document that the answer quotes.
+    """
+
+    question: str
+    answer: str
+    found: bool
+    language: str
+    contexts: tuple[RankedDocument, ...]
+    candidates: tuple[Candidate, ...]
+    timings_ms: Mapping[str, float]
+    source: int | None = None
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """Scores how relevant each document is to a query.
+
+    `spread` is the typical distance between scores of unlike documents, in the scorer's own units
+    (the unit of `LanguagePreference.weight`); None where it is not known for the model.
+    """
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def spread(self) -> float | None: ...
+
+    def score(
+        self,
+        query: str,
+        documents: Sequence[Document],
+        *,
+        query_language: str = "und",
+        long_documents: LongDocuments = "truncate",
+    ) -> Scored:
+        """Return raw scores, shape (n,), in the order of `documents`."""
+        ...
+
+    def close(self) -> None:
+        """Free the model's memory; the next call loads it again."""
+        ...
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into unit vectors."""
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def dimension(self) -> int: ...
+
+    @property
+    def centring(self) -> str | None:
+        """Name of the language centring in use, None without it."""
+        ...
+
+    def embed(
+        self,
+        texts: Sequence[str],
+        kind: TextKind,
+        *,
+        languages: Sequence[str] | None = None,
+        progress: bool = False,
+    ) -> FloatArray:
+        """Return float32 unit vectors, shape (n, d). `languages` are codes, one a text."""
+        ...
+
+
+@runtime_checkable
+class Retriever(Protocol):
+    """Finds candidates for a query: the first stage."""
+
+    def search(
+        self,
+        query: str,
+        k: int = 20,
+        *,
+        query_language: str | None = None,
+        languages: Sequence[str] | None = None,
+        per_language: int | None = None,
+    ) -> list[Candidate]: ...
+
+
+@runtime_checkable
+class Generator(Protocol):
+    """Writes an answer to a question from contexts, in the question's language."""
+
+    @property
+    def name(self) -> str: ...
+
+    def generate(
+        self, question: str, contexts: Sequence[RankedDocument], *, language: str
+    ) -> GeneratedText: ...
+
+    def stream(
+        self, question: str, contexts: Sequence[RankedDocument], *, language: str
+    ) -> Iterator[str]: ...
