@@ -8,12 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from lamar_rag.extras import require
 from lamar_rag.hub import resolve_model
 from lamar_rag.languages import UNDETERMINED
 from lamar_rag.retrieval.centring import LanguageCentring, shipped_centring
+from lamar_rag.scoring.batching import token_batches
 from lamar_rag.text import replace_surrogates
+from lamar_rag.windows import text_windows
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 # No tokenizer here makes fewer than one token of this many characters, save of blanks: a longer text is
 # cut before it is tokenized, so that a megabyte costs no more than a page.
 _CHARACTERS_PER_TOKEN = 32
+_WINDOW_OVERLAP = 64  # tokens that neighbouring windows of a long passage share
 _PREFIXES: dict[str, dict[str, str]] = {
     "e5": {"query": "query: ", "passage": "passage: "},
     "bge-m3": {"query": "", "passage": ""},
@@ -129,6 +133,21 @@ class SentenceEmbedder:
         cut = [len(text) > self._character_limit() for text in texts]
         return np.asarray((lengths > limit) | np.array(cut, dtype=np.bool_), dtype=np.bool_)
 
+    def windows(self, text: str) -> list[str]:
+        """Return a passage cut into overlapping pieces, each short enough for the model to read whole."""
+        model = self._load()
+        backend = getattr(model.tokenizer, "backend_tokenizer", None)
+        if backend is None or model.max_seq_length is None:
+            return [text]
+        clean = replace_surrogates(text)
+        prefix = self._prepared("", "passage", cut=False)
+        with self._lock:
+            size = model.max_seq_length - len(model.tokenizer(prefix)["input_ids"])
+            backend.no_truncation()
+            backend.no_padding()
+            encoding = backend.encode(clean, add_special_tokens=False)
+        return text_windows(clean, encoding, size, min(_WINDOW_OVERLAP, size - 1))
+
     def close(self) -> None:
         """Free the model's memory; the next call loads it again."""
         with self._lock:
@@ -138,7 +157,8 @@ class SentenceEmbedder:
         model = self._load()
         prepared = [self._prepared(text, kind, cut=True) for text in texts]
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
-        batches = _length_batches(self._token_lengths(prepared), self._max_batch_tokens, model.max_seq_length)
+        lengths = np.minimum(self._token_lengths(prepared), model.max_seq_length or self._max_batch_tokens)
+        batches = token_batches(lengths, self._max_batch_tokens)
         for rows in _progress(batches, len(texts), f"embedding {len(texts)} texts", progress):
             with self._lock:  # a tokenizer cannot be used by two threads at once
                 vectors[rows] = model.encode(
@@ -155,7 +175,7 @@ class SentenceEmbedder:
             )
         return vectors
 
-    def _token_lengths(self, texts: Sequence[str]) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    def _token_lengths(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
         tokenizer = self._load().tokenizer
         if not callable(tokenizer):  # models without a transformers tokenizer (static embeddings)
             return np.array([len(text) for text in texts], dtype=np.int64)
@@ -180,22 +200,9 @@ class SentenceEmbedder:
             return self._loaded
 
 
-def _length_batches(
-    lengths: np.ndarray[tuple[int], np.dtype[np.int64]], budget: int, limit: int | None
-) -> Iterator[np.ndarray[tuple[int], np.dtype[np.intp]]]:
-    """Yield rows, the longest first (an out-of-memory error shows at once), within a budget of padded tokens."""
-    order = np.argsort(-lengths, kind="stable")
-    start = 0
-    while start < len(order):
-        longest = max(1, min(int(lengths[order[start]]), limit or budget))
-        count = max(1, budget // longest)
-        yield order[start : start + count]
-        start += count
-
-
 def _progress(
-    batches: Iterator[np.ndarray[tuple[int], np.dtype[np.intp]]], total: int, label: str, shown: bool
-) -> Iterator[np.ndarray[tuple[int], np.dtype[np.intp]]]:
+    batches: Iterator[npt.NDArray[np.intp]], total: int, label: str, shown: bool
+) -> Iterator[npt.NDArray[np.intp]]:
     if not shown:
         yield from batches
         return

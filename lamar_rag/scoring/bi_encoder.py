@@ -1,0 +1,116 @@
+"""Scores by embedding similarity: the cosine between the query's vector and each document's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from lamar_rag.languages import UNDETERMINED
+from lamar_rag.scoring.checks import checked_scores
+from lamar_rag.types import Document, Embedder, LongDocuments, Scored, TextKind
+
+if TYPE_CHECKING:
+    from lamar_rag.types import BoolArray, FloatArray
+
+# Median, over queries, of the standard deviation of the scores of the 20 best candidates, measured on the
+# parallel sections that benchmarks/preference_dial.py calls the development set; by model and centring.
+_SPREADS: dict[tuple[str, str | None], float] = {}
+
+
+class PassageEmbedder(Embedder, Protocol):
+    """An embedder that knows its own length limit."""
+
+    def truncated(self, texts: Sequence[str], kind: TextKind) -> BoolArray: ...
+
+    def windows(self, text: str) -> list[str]: ...
+
+
+class VectorSource(Protocol):
+    """Something that still has the vectors of documents, such as the index they were retrieved from."""
+
+    def known_vectors(self, documents: Sequence[Document]) -> tuple[FloatArray, BoolArray]:
+        """Return vectors, shape (n, d), and, shape (n,), which of them are known (the others are undefined)."""
+        ...
+
+
+class BiEncoderScorer:
+    """A `Scorer` over an embedder.
+
+    Args:
+        embedder: embeds the query and the documents; with centring, the languages matter.
+        vectors: where the documents' vectors may be had without embedding them again. It must hold vectors
+            of the same embedder with the same centring.
+        spread: the unit of the language preference; by default what was measured for the embedder.
+    """
+
+    def __init__(
+        self,
+        embedder: PassageEmbedder,
+        *,
+        vectors: VectorSource | None = None,
+        spread: float | None = None,
+    ) -> None:
+        self.embedder = embedder
+        self._vectors = vectors
+        self._spread = spread if spread is not None else _SPREADS.get((embedder.model, embedder.centring))
+
+    @property
+    def model(self) -> str:
+        """The embedder's name, with the centring where there is one."""
+        return self.embedder.model + (f" ({self.embedder.centring})" if self.embedder.centring else "")
+
+    @property
+    def spread(self) -> float | None:
+        """The typical standard deviation of candidates' scores, None where it was not measured."""
+        return self._spread
+
+    def score(
+        self,
+        query: str,
+        documents: Sequence[Document],
+        *,
+        query_language: str = UNDETERMINED,
+        long_documents: LongDocuments = "truncate",
+    ) -> Scored:
+        """Return cosines, shape (n,), in the order of `documents`."""
+        if not documents:
+            return Scored(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
+        cut = self.embedder.truncated([document.text for document in documents], "passage")
+        in_windows = cut if long_documents == "windows" else np.zeros_like(cut)
+        (query_vector,) = self.embedder.embed([query], "query", languages=[query_language])
+        scores = np.empty(len(documents), dtype=np.float32)
+        whole = np.flatnonzero(~in_windows)
+        if len(whole):
+            scores[whole] = self._passages([documents[row] for row in whole]) @ query_vector
+        for row in np.flatnonzero(in_windows):
+            pieces = self.embedder.windows(documents[row].text)
+            languages = [documents[row].language or UNDETERMINED] * len(pieces)
+            scores[row] = (self.embedder.embed(pieces, "passage", languages=languages) @ query_vector).max()
+        query_cut = self.embedder.truncated([query], "query")[0]
+        return Scored(checked_scores(scores, self.model, documents), (cut & ~in_windows) | query_cut)
+
+    def close(self) -> None:
+        """Free the embedder's model; the next call loads it again."""
+        close = getattr(self.embedder, "close", None)
+        if close is not None:
+            close()
+
+    def _passages(self, documents: Sequence[Document]) -> FloatArray:
+        if self._vectors is None:
+            return self._embed(documents)
+        vectors, known = self._vectors.known_vectors(documents)
+        unknown = np.flatnonzero(~known)
+        if len(unknown) == 0:
+            return vectors
+        fresh = self._embed([documents[row] for row in unknown])
+        if len(unknown) == len(documents):
+            return fresh
+        merged = vectors.copy()
+        merged[unknown] = fresh
+        return merged
+
+    def _embed(self, documents: Sequence[Document]) -> FloatArray:
+        languages = [document.language or UNDETERMINED for document in documents]
+        return self.embedder.embed([document.text for document in documents], "passage", languages=languages)
