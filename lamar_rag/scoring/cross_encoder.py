@@ -103,8 +103,8 @@ class CrossEncoderScorer:
         pairs, owners, truncated = self._encode(loaded, replace_surrogates(query), texts, in_windows)
         truncated |= np.array([limit is not None and len(d.text) > limit for d in documents], dtype=np.bool_)
         logits = self._forward(loaded, pairs)
-        scores = np.full(len(documents), -np.inf, dtype=np.float32)
-        np.maximum.at(scores, owners, logits)  # a NaN wins here, and is found below
+        starts = np.flatnonzero(np.diff(owners, prepend=-1))  # every document has at least one pair
+        scores = np.maximum.reduceat(logits, starts)  # a NaN wins here, and is found below
         return Scored(checked_scores(scores, self._name, documents), truncated)
 
     def close(self) -> None:
