@@ -54,9 +54,15 @@ class RagPipeline:
         Raises:
             ValueError: no index there, or one that was built with another embedder than the profile's.
         """
-        from lamar_rag.pipeline_factory import build_pipeline
+        from lamar_rag.pipeline_parts import build_embedder, build_generator, build_reranker
+        from lamar_rag.retrieval.faiss_index import FaissIndex
 
-        return build_pipeline(folder, get_profile(profile) if isinstance(profile, str) else profile)
+        chosen = get_profile(profile) if isinstance(profile, str) else profile
+        embedder = build_embedder(chosen)
+        index = FaissIndex.load(folder, embedder)
+        reranker = build_reranker(chosen, index, embedder)
+        generator = build_generator(chosen.generator, reranker)
+        return cls(index, reranker, generator, candidates=chosen.candidates, top_n=chosen.top_n)
 
     def search(
         self,

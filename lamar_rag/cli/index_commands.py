@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from lamar_rag.cli.reading_report import report_reading
 
 if TYPE_CHECKING:
     from lamar_rag.retrieval.corpus_reader import CorpusReader
@@ -35,7 +37,7 @@ def build(
     as_json: Json = False,
 ) -> None:
     """Read a corpus, embed it and save the index; an index that is there already is replaced whole."""
-    from lamar_rag.pipeline_factory import build_embedder
+    from lamar_rag.pipeline_parts import build_embedder
     from lamar_rag.profiles import get_profile
     from lamar_rag.retrieval.corpus_reader import read_corpus
     from lamar_rag.retrieval.faiss_index import FaissIndex
@@ -79,7 +81,7 @@ def info(
     from lamar_rag.cli.output import print_json
     from lamar_rag.retrieval.faiss_index import FaissIndex
 
-    content = FaissIndex.info(index_folder).to_dict()
+    content = asdict(FaissIndex.info(index_folder))
     if as_json:
         print_json(content)
         return
@@ -90,8 +92,7 @@ def info(
 def _report(
     index: FaissIndex, reader: CorpusReader, folder: Path, seconds: float, documents: int, as_json: bool
 ) -> None:
-    for error in reader.errors:
-        sys.stderr.write(f"lamar: left out {error}\n")
+    report_reading(reader)
     if as_json:
         from lamar_rag.cli.output import print_json
 
@@ -102,6 +103,8 @@ def _report(
                 "total": len(index),
                 "languages": index.languages,
                 "skipped": reader.skipped,
+                "repaired": reader.repaired,
+                "ignored": reader.ignored,
                 "seconds": round(seconds, 3),
             }
         )

@@ -29,7 +29,7 @@ def index_profile(folder: Path, name: str) -> Profile:
 
 def open_index(folder: Path, profile: str) -> FaissIndex:
     """Return the loaded index."""
-    from lamar_rag.pipeline_factory import build_embedder
+    from lamar_rag.pipeline_parts import build_embedder
     from lamar_rag.retrieval.faiss_index import FaissIndex
 
     return FaissIndex.load(folder, build_embedder(index_profile(folder, profile)))

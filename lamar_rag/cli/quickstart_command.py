@@ -20,7 +20,7 @@ def quickstart(
     import time
 
     from lamar_rag.cache import cache_dir
-    from lamar_rag.pipeline_factory import build_embedder
+    from lamar_rag.pipeline_parts import build_embedder
     from lamar_rag.profiles import get_profile
     from lamar_rag.retrieval.faiss_index import FaissIndex
     from lamar_rag.sample_corpus import sample_documents, sample_questions
@@ -33,9 +33,9 @@ def quickstart(
         index.save(folder)
     typer.echo(f"{len(documents)} passages indexed in {time.perf_counter() - start:.1f} s: {folder}\n")
     questions = sample_questions()
-    from lamar_rag.pipeline_factory import build_pipeline
+    from lamar_rag.pipeline import RagPipeline
 
-    with build_pipeline(folder, profile) as pipeline:
+    with RagPipeline.from_index(folder, profile) as pipeline:
         for question in questions if everything else _chosen(questions):
             _show(pipeline, question)
     typer.echo(f"Ask your own: lamar ask 'How do bees talk?' --index '{folder}'")

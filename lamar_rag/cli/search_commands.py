@@ -29,7 +29,9 @@ Floor = Annotated[float | None, typer.Option("--floor", help="Lift no document b
 def search(
     query: Annotated[str, typer.Argument(help="What to look for, in any language.")],
     index: IndexFolder,
-    k: Annotated[int, typer.Option("-k", help="Documents to return.")] = 20,
+    k: Annotated[
+        int | None, typer.Option("-k", help="Documents to return: 20, or all of --per-language, by default.")
+    ] = None,
     language: Language = None,
     languages: Annotated[str | None, typer.Option(help="Only documents in these languages, such as de,en.")] = None,
     per_language: Annotated[int | None, typer.Option(help="The best so many of each language.")] = None,
@@ -66,9 +68,8 @@ def rerank(
     as_json: Json = False,
 ) -> None:
     """Rerank documents from a JSONL file or stdin."""
-    import sys
-
     from lamar_rag.cli.output import print_results, ranked_row
+    from lamar_rag.cli.reading_report import report_reading
     from lamar_rag.profiles import get_profile
     from lamar_rag.reranker import Reranker
     from lamar_rag.retrieval.corpus_reader import read_corpus
@@ -79,8 +80,7 @@ def rerank(
     code = _language(query, language)
     reader = read_corpus(documents, skip_bad=skip_bad)
     read = list(reader)
-    for error in reader.errors:
-        sys.stderr.write(f"lamar: left out {error}\n")
+    report_reading(reader)
     options: dict[str, Any] = {"long_documents": long_documents}
     with Reranker(name, preference=preference, top_n=top_n, score_threshold=threshold, **options) as reranker:
         ranked = reranker.rerank(query, read, query_language=code)
@@ -106,7 +106,7 @@ def ask(
 
     from lamar_rag.cli.index_opening import index_profile
     from lamar_rag.cli.output import answer_row, print_answer, print_json
-    from lamar_rag.pipeline_factory import build_pipeline
+    from lamar_rag.pipeline import RagPipeline
 
     chosen = index_profile(index, profile)
     changes: dict[str, Any] = {
@@ -117,7 +117,7 @@ def ask(
         "preference": _preference(chosen, weight, prefer, floor),
     }
     chosen = replace(chosen, **{name: value for name, value in changes.items() if value is not None})
-    with build_pipeline(index, chosen) as pipeline:
+    with RagPipeline.from_index(index, chosen) as pipeline:
         answer = pipeline.ask(question, language=language)
     if as_json:
         print_json(answer_row(answer))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lamar_rag.pipeline import RagPipeline
 from lamar_rag.profiles import Profile
 from lamar_rag.reranker import Reranker
 from lamar_rag.types import Generator, Scorer
@@ -50,20 +48,3 @@ def build_generator(name: str, scorer: Scorer) -> Generator:
     from lamar_rag.generation.transformers_generator import TransformersGenerator
 
     return TransformersGenerator(name)
-
-
-def build_pipeline(folder: str | Path, profile: Profile) -> RagPipeline:
-    """Return the pipeline of a profile over a saved index.
-
-    Raises:
-        ValueError: no index there, or one that was built with another embedder than the profile's.
-    """
-    from lamar_rag.retrieval.faiss_index import FaissIndex
-
-    embedder = build_embedder(profile)
-    index = FaissIndex.load(Path(folder), embedder)
-    reranker = build_reranker(profile, index, embedder)
-    generator = build_generator(profile.generator, reranker.scorer)
-    return RagPipeline(
-        index, reranker, generator, candidates=profile.candidates, top_n=profile.top_n
-    )

@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import logging
+
+import pytest
+
+from lamar_rag import hub
+from lamar_rag.hub import resolve_model
+
+
+def test_a_folder_is_itself(tmp_path):
+    assert resolve_model(tmp_path) == str(tmp_path)
+    assert resolve_model(str(tmp_path)) == str(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["/no/such/folder", "./missing", "~/missing", "a/b/c"])
+def test_a_missing_folder_is_named(name):
+    with pytest.raises(ValueError, match="which does not exist"):
+        resolve_model(name)
+
+
+def test_offline_the_message_says_what_brings_the_model(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(FileNotFoundError, match=r"hf download some/model.*pip install 'lamar-rag\[embedded\]'"):
+        resolve_model("some/model")
+
+
+def test_without_a_network_the_message_says_so(monkeypatch):
+    import huggingface_hub
+
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+
+    def unreachable(*args, **kwargs):
+        raise ConnectionError("no route")
+
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", unreachable)
+    with pytest.raises(FileNotFoundError, match=r"out of reach \(ConnectionError\)"):
+        resolve_model("some/model")
+
+
+def test_a_download_is_announced_with_its_size(monkeypatch, caplog, tmp_path):
+    import huggingface_hub
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    monkeypatch.delenv("HF_HUB_OFFLINE")
+    fetched = []
+
+    class File:
+        def __init__(self, name, size):
+            self.rfilename, self.size = name, size
+
+    class Info:
+        siblings = [File("model.safetensors", 12_000_000), File("onnx/model.onnx", 99_000_000), File("README.md", 5)]
+
+    def snapshot(repository, *, local_files_only=False, **options):
+        if local_files_only:
+            raise LocalEntryNotFoundError("not cached")
+        assert caplog.records, "the line comes before the download"
+        fetched.append(repository)
+        return str(tmp_path)
+
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", snapshot)
+    monkeypatch.setattr(huggingface_hub.HfApi, "model_info", lambda *args, **kwargs: Info)
+    with caplog.at_level(logging.WARNING, logger="lamar_rag"):
+        assert resolve_model("some/model") == str(tmp_path)
+    assert fetched == ["some/model"]
+    assert "downloading some/model from the Hugging Face Hub: 12 MB" in caplog.text
+
+
+def test_without_the_package_the_embedded_name_means_the_hub_model(monkeypatch):
+    import lamar_rag.embedded.names as names
+
+    monkeypatch.setattr(names, "packaged_e5_file", lambda: None)
+    asked = []
+    monkeypatch.setattr(hub, "_from_hub", lambda name: asked.append(name) or "/folder")
+    assert resolve_model("multilingual-e5-small") == "/folder"
+    assert asked == ["intfloat/multilingual-e5-small"]

@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+
+import pytest
+from conftest import REPOSITORY
+
+NAMES = {"lamar_rag", "langchain_lamar", "llama_index", "lamar_trainers", "lamar_demo"}
+HEAVY = ["torch", "transformers", "sentence_transformers", "faiss", "pydantic", "rich", "typer", "huggingface_hub"]
+
+
+def test_nothing_above_the_llama_index_package_is_a_package():
+    # an __init__.py there would hide every other LlamaIndex package
+    for folder in ("integrations/llama_index", "integrations/llama_index/postprocessor"):
+        assert not (REPOSITORY / folder / "__init__.py").exists()
+
+
+def test_import_is_light():
+    code = f"import sys, lamar_rag; print([name for name in {HEAVY} if name in sys.modules])"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there():
+    import lamar_rag
+
+    for name in lamar_rag.__all__:
+        assert getattr(lamar_rag, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Rerankr'"):
+        _ = lamar_rag.Rerankr
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_five_names_and_nothing_else(tmp_path):
+    subprocess.run(
+        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(REPOSITORY)],
+        check=True,
+        capture_output=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    files = zipfile.ZipFile(wheel).namelist()
+    top = {name.split("/")[0] for name in files if ".dist-info/" not in name}
+    assert top == NAMES
+    for package in ("lamar_rag", "langchain_lamar", "llama_index/postprocessor/lamar", "lamar_trainers", "lamar_demo"):
+        assert f"{package}/py.typed" in files
+    assert "llama_index/__init__.py" not in files
+    assert "llama_index/postprocessor/__init__.py" not in files
+    for data in ("sample/corpus.jsonl", "generation/prompts.toml", "embedded/e5_small_centring.safetensors"):
+        assert f"lamar_rag/{data}" in files
+    assert not any("test" in name.split("/")[-1] for name in files)
