@@ -58,7 +58,9 @@ def read_mslearn(data: Path) -> Parallel:
     rows = {
         language: [
             json.loads(line)
-            for line in (data / "mslearn_parallel" / f"{language}.jsonl").read_text(encoding="utf-8").splitlines()
+            for line in (data / "mslearn_parallel" / f"{language}.jsonl")
+            .read_text(encoding="utf-8")
+            .splitlines()
         ]
         for language in XQUAD_LANGUAGES
     }
@@ -66,7 +68,10 @@ def read_mslearn(data: Path) -> Parallel:
     kept = {language: [row for row in rows[language] if row["id"] in shared] for language in XQUAD_LANGUAGES}
     return Parallel(
         {language: [(row["id"], row["text"]) for row in kept[language]] for language in kept},
-        {language: [(row["id"], f"{row['title']}: {row['heading']}") for row in kept[language]] for language in kept},
+        {
+            language: [(row["id"], f"{row['title']}: {row['heading']}") for row in kept[language]]
+            for language in kept
+        },
     )
 
 
@@ -92,12 +97,15 @@ class Measurement:
 
     def __init__(self, corpus: Parallel, cache: Path, centring: LanguageCentring | None) -> None:
         self.languages = list(corpus.passages)
-        self.groups = np.array([group for language in self.languages for group, _ in corpus.passages[language]])
+        self.groups = np.array(
+            [group for language in self.languages for group, _ in corpus.passages[language]]
+        )
         self.passage_languages = np.array(
             [language for language in self.languages for _ in corpus.passages[language]]
         )
         self.query_groups = {
-            language: np.array([group for group, _ in corpus.queries[language]]) for language in self.languages
+            language: np.array([group for group, _ in corpus.queries[language]])
+            for language in self.languages
         }
         texts = {language: [text for _, text in corpus.passages[language]] for language in self.languages}
         questions = {language: [text for _, text in corpus.queries[language]] for language in self.languages}
@@ -133,7 +141,9 @@ class Measurement:
                 "rescue@1": float(relevant[n, rescued].mean()),
                 "ceiling": float(np.take_along_axis(relevant, self.rescue[language], 1).any(axis=1).mean()),
             }
-        average = {name: float(np.mean([row[name] for row in rows.values()])) for name in rows[self.languages[0]]}
+        average = {
+            name: float(np.mean([row[name] for row in rows.values()])) for name in rows[self.languages[0]]
+        }
         total = average["ndcg@1"] + average["rescue@1"]
         balanced = 2 * average["ndcg@1"] * average["rescue@1"] / total if total else 0.0
         return {"weight": weight, **average, "balanced@1": balanced, "languages": rows}
@@ -149,7 +159,11 @@ class Measurement:
         scores = np.take_along_axis(self.scores[language], candidates, axis=1)
         preference = LanguagePreference(weight=weight)
         best = [
-            int(np.argmax(preference.apply(row, list(self.passage_languages[columns]), language, spread=spread)))
+            int(
+                np.argmax(
+                    preference.apply(row, list(self.passage_languages[columns]), language, spread=spread)
+                )
+            )
             for row, columns in zip(scores, candidates, strict=True)
         ]
         return candidates[np.arange(len(candidates)), best]
@@ -157,12 +171,18 @@ class Measurement:
 
 def parse() -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--dataset", choices=["xquad", "mslearn"], required=True)
-    parser.add_argument("--data", type=Path, required=True, help="folder that holds xquad/ and mslearn_parallel/")
+    parser.add_argument(
+        "--data", type=Path, required=True, help="folder that holds xquad/ and mslearn_parallel/"
+    )
     parser.add_argument("--cache", type=Path, default=cache_dir() / "benchmark-vectors")
     parser.add_argument("--centring", type=Path, help="means to use instead of the shipped ones")
-    parser.add_argument("--spread", type=float, help="unit of the weights; measured on this dataset by default")
+    parser.add_argument(
+        "--spread", type=float, help="unit of the weights; measured on this dataset by default"
+    )
     parser.add_argument("--weights", type=float, nargs="+", default=WEIGHTS)
     parser.add_argument("--output", type=Path, help="file for the JSON; stdout by default")
     return parser.parse_args()

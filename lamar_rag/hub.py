@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+from fnmatch import fnmatch
 from pathlib import Path
 
 logger = logging.getLogger(__name__)
@@ -25,7 +26,9 @@ def resolve_model(name: str | Path) -> str:
     if Path(text).is_dir():
         return text
     if isinstance(name, Path) or text.startswith((".", "/", "~")) or text.count("/") > 1:
-        raise ValueError(f"got model folder '{text}', which does not exist: give an existing folder or a hub id")
+        raise ValueError(
+            f"got model folder '{text}', which does not exist: give an existing folder or a hub id"
+        )
     from lamar_rag.embedded.names import HUB_EQUIVALENTS, embedded_folder
 
     folder = embedded_folder(text)
@@ -47,7 +50,9 @@ def _from_hub(repository: str) -> str:
     except LocalEntryNotFoundError:
         pass  # not cached yet: below it is announced, then fetched
     except ValueError as error:
-        raise ValueError(f"got model '{repository}', expected a folder or a hub id such as 'owner/name': {error}") from error
+        raise ValueError(
+            f"got model '{repository}', expected a folder or a hub id such as 'owner/name': {error}"
+        ) from error
     if _is_offline():
         raise FileNotFoundError(_missing(repository, "HF_HUB_OFFLINE is set"))
     try:
@@ -59,18 +64,24 @@ def _from_hub(repository: str) -> str:
             f"got model '{repository}', which is neither a folder nor a public model of the hub: check the name"
         ) from error
     except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
-        raise FileNotFoundError(_missing(repository, f"the hub is out of reach ({type(error).__name__})")) from error
+        raise FileNotFoundError(
+            _missing(repository, f"the hub is out of reach ({type(error).__name__})")
+        ) from error
 
 
 def _download_bytes(repository: str, patterns: list[str], ignored: list[str]) -> int:
     from huggingface_hub import HfApi
-    from huggingface_hub.utils import filter_repo_objects
 
     siblings = HfApi().model_info(repository, files_metadata=True).siblings or []
-    wanted = filter_repo_objects(
-        siblings, allow_patterns=patterns, ignore_patterns=ignored, key=lambda sibling: sibling.rfilename
+    return sum(
+        sibling.size or 0
+        for sibling in siblings
+        if _matches(sibling.rfilename, patterns) and not _matches(sibling.rfilename, ignored)
     )
-    return sum(sibling.size or 0 for sibling in wanted)
+
+
+def _matches(name: str, patterns: list[str]) -> bool:
+    return any(fnmatch(name, pattern) for pattern in patterns)
 
 
 def _missing(repository: str, reason: str) -> str:

@@ -43,7 +43,9 @@ class RagPipeline:
         top_n: int = 3,
     ) -> None:
         if not 1 <= top_n <= candidates:
-            raise ValueError(f"got top_n={top_n} and candidates={candidates}, expected 1 <= top_n <= candidates")
+            raise ValueError(
+                f"got top_n={top_n} and candidates={candidates}, expected 1 <= top_n <= candidates"
+            )
         self.retriever, self.reranker, self.generator = retriever, reranker, generator
         self.candidates, self.top_n = candidates, top_n
 
@@ -124,7 +126,9 @@ class RagPipeline:
             ValueError: another number of languages than of questions.
         """
         if languages is not None and len(languages) != len(questions):
-            raise ValueError(f"got {len(languages)} languages for {len(questions)} questions: give one code a question")
+            raise ValueError(
+                f"got {len(languages)} languages for {len(questions)} questions: give one code a question"
+            )
         codes = list(languages) if languages is not None else [None] * len(questions)
         if not progress:
             return [self.ask(q, language=code) for q, code in zip(questions, codes, strict=True)]
@@ -154,14 +158,23 @@ class RagPipeline:
         self.close()
 
     def _rerank(
-        self, query: str, found: Sequence[Candidate], language: str, top_n: int, preference: LanguagePreference | None
+        self,
+        query: str,
+        found: Sequence[Candidate],
+        language: str,
+        top_n: int,
+        preference: LanguagePreference | None,
     ) -> list[RankedDocument]:
         documents = [candidate.document for candidate in found]
-        return self.reranker.rerank(query, documents, top_n=top_n, preference=preference, query_language=language)
+        return self.reranker.rerank(
+            query, documents, top_n=top_n, preference=preference, query_language=language
+        )
 
     def _generator(self) -> Generator:
         if self.generator is None:
-            raise ValueError("this pipeline has no generator: use search(), or give one to RagPipeline(generator=...)")
+            raise ValueError(
+                "this pipeline has no generator: use search(), or give one to RagPipeline(generator=...)"
+            )
         return self.generator
 
 

@@ -6,13 +6,17 @@ from typing import TYPE_CHECKING
 
 from lamar_rag.profiles import Profile
 from lamar_rag.reranker import Reranker
-from lamar_rag.types import Generator, Scorer
+from lamar_rag.types import Generator
 
 if TYPE_CHECKING:
     from lamar_rag.retrieval.faiss_index import FaissIndex
     from lamar_rag.retrieval.sentence_embedder import SentenceEmbedder
 
 EXTRACTIVE = "extractive"
+
+# Score of the best sentence below which a question counts as not answered, by scorer; calibrated by
+# benchmarks/extractive_floor.py on native questions and passages (docs/answers.md).
+_FLOORS: dict[str, float] = {}
 
 
 def build_embedder(profile: Profile, *, device: str | None = None) -> SentenceEmbedder:
@@ -36,7 +40,7 @@ def build_reranker(profile: Profile, index: FaissIndex, embedder: SentenceEmbedd
     return Reranker(profile.reranker, preference=profile.preference)
 
 
-def build_generator(name: str, scorer: Scorer) -> Generator:
+def build_generator(name: str, reranker: Reranker) -> Generator:
     """Return the generator of that name: "extractive" (quotes the best sentence), or a causal language model.
 
     A model is an embedded one ("smollm2-135m-instruct", "gemma3-270m"), a folder or a hub id.
@@ -44,7 +48,7 @@ def build_generator(name: str, scorer: Scorer) -> Generator:
     if name == EXTRACTIVE:
         from lamar_rag.generation.extractive import ExtractiveGenerator
 
-        return ExtractiveGenerator(scorer)
+        return ExtractiveGenerator(reranker.scorer, floor=_FLOORS.get(reranker.scorer.model))
     from lamar_rag.generation.transformers_generator import TransformersGenerator
 
     return TransformersGenerator(name)

@@ -74,7 +74,9 @@ class LanguagePreference:
             ValueError: another number of languages than of scores.
         """
         if len(languages) != len(scores):
-            raise ValueError(f"got {len(languages)} languages for {len(scores)} scores: give one code a score")
+            raise ValueError(
+                f"got {len(languages)} languages for {len(scores)} scores: give one code a score"
+            )
         if self.weight == 0.0 or len(scores) == 0:
             return scores.copy()
         bonus = self.weight * (spread or estimated_spread(scores)) * self.shares(languages, query_language)

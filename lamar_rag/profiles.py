@@ -75,6 +75,7 @@ def get_profile(name: str = DEFAULT_PROFILE, **changes: Any) -> Profile:
     unknown = sorted(set(changes) - set(Profile.__dataclass_fields__))
     if unknown:
         raise ValueError(
-            f"got unknown setting '{unknown[0]}' for a profile, expected one of {', '.join(Profile.__dataclass_fields__)}"
+            f"got unknown setting '{unknown[0]}' for a profile, expected one of "
+            f"{', '.join(Profile.__dataclass_fields__)}"
         )
     return replace(profile, **changes)

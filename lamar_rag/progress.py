@@ -10,7 +10,14 @@ from contextlib import contextmanager
 def progress_bar(label: str, total: int | None) -> Iterator[Callable[[int], None]]:
     """Show a bar while the block runs; the block calls what it is given with the number of items done."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("{task.description}"),

@@ -58,7 +58,8 @@ class Reranker:
         if not isinstance(model, str | Path):
             if (device, dtype, max_batch_tokens) != (None, None, None) or trust_remote_code:
                 raise ValueError(
-                    "got device, dtype, max_batch_tokens or trust_remote_code beside a Scorer object, which has its own: "
+                    "got device, dtype, max_batch_tokens or trust_remote_code beside a Scorer object, which has its "
+                    "own: "
                     "set them where the scorer is made"
                 )
             if not isinstance(model, Scorer):
@@ -119,7 +120,9 @@ class Reranker:
             ValueError: an option out of range, or a query or document that is not text.
         """
         self._check(top_n, score_threshold, long_documents)
-        language = normalize_language(query_language) if query_language else detect_language(_text(query, "query"))
+        language = (
+            normalize_language(query_language) if query_language else detect_language(_text(query, "query"))
+        )
         located = self._located(documents)
         scored = self._scored(query, located, language, long_documents or self.long_documents)
         return self.order(
@@ -147,7 +150,11 @@ class Reranker:
         spread = self.scorer.spread if chosen.weight else None
         final = chosen.apply(scored.scores, languages, query_language, spread=spread)
         threshold = score_threshold if score_threshold is not None else self.score_threshold
-        kept = [i for i in np.argsort(-final, kind="stable").tolist() if threshold is None or scored.scores[i] >= threshold]
+        kept = [
+            i
+            for i in np.argsort(-final, kind="stable").tolist()
+            if threshold is None or scored.scores[i] >= threshold
+        ]
         limit = top_n if top_n is not None else self.top_n
         return [
             RankedDocument(

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 from lamar_rag.types import Document
 
@@ -36,6 +37,6 @@ def sample_questions() -> list[SampleQuestion]:
     return [SampleQuestion(**row) for row in _rows("questions.jsonl")]
 
 
-def _rows(name: str) -> Iterator[dict[str, str]]:
+def _rows(name: str) -> Iterator[dict[str, Any]]:
     text = (resources.files("lamar_rag.sample") / name).read_text(encoding="utf-8")
     return (json.loads(line) for line in text.splitlines() if line.strip())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 from lamar_rag.embedded.e5_folder import E5_SMALL
 from lamar_rag.hub import resolve_model
@@ -26,20 +27,20 @@ def build_scorer(
     Raises:
         ValueError: the model is neither.
     """
-    budget = {} if max_batch_tokens is None else {"max_batch_tokens": max_batch_tokens}
+    options: dict[str, Any] = {"device": device, "trust_remote_code": trust_remote_code}
+    if max_batch_tokens is not None:  # each way of scoring has a default of its own
+        options["max_batch_tokens"] = max_batch_tokens
     folder = Path(resolve_model(model))
     architectures = _architectures(folder)
     if any("ForSequenceClassification" in name for name in architectures):
         from lamar_rag.scoring.cross_encoder import CrossEncoderScorer
 
-        return CrossEncoderScorer(model, device=device, dtype=dtype, trust_remote_code=trust_remote_code, **budget)
+        return CrossEncoderScorer(model, dtype=dtype, **options)
     if (folder / "modules.json").is_file():
         from lamar_rag.retrieval.sentence_embedder import SentenceEmbedder
         from lamar_rag.scoring.bi_encoder import BiEncoderScorer
 
-        return BiEncoderScorer(
-            SentenceEmbedder(model, device=device, trust_remote_code=trust_remote_code, **budget)
-        )
+        return BiEncoderScorer(SentenceEmbedder(model, **options))
     raise ValueError(
         f"got model '{model}' ({', '.join(architectures) or 'no architecture named'}), expected a sequence classifier "
         f"with one label or a sentence-transformers embedder, such as 'nlpai-lab/LAMAR-600m' or '{E5_SMALL}'"
@@ -53,4 +54,6 @@ def _architectures(folder: Path) -> list[str]:
     try:
         return list(json.loads(path.read_text(encoding="utf-8")).get("architectures") or [])
     except (ValueError, AttributeError) as error:
-        raise ValueError(f"{path}: not readable as a model's configuration ({error}): save the model again") from error
+        raise ValueError(
+            f"{path}: not readable as a model's configuration ({error}): save the model again"
+        ) from error

@@ -106,10 +106,14 @@ class Scorer(Protocol):
     """
 
     @property
-    def model(self) -> str: ...
+    def model(self) -> str:
+        """The model's name."""
+        ...
 
     @property
-    def spread(self) -> float | None: ...
+    def spread(self) -> float | None:
+        """The unit of the language preference, in the scorer's own units."""
+        ...
 
     def score(
         self,
@@ -132,10 +136,14 @@ class Embedder(Protocol):
     """Turns texts into unit vectors."""
 
     @property
-    def model(self) -> str: ...
+    def model(self) -> str:
+        """The model's name."""
+        ...
 
     @property
-    def dimension(self) -> int: ...
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
 
     @property
     def centring(self) -> str | None:
@@ -166,7 +174,12 @@ class Retriever(Protocol):
         query_language: str | None = None,
         languages: Sequence[str] | None = None,
         per_language: int | None = None,
-    ) -> list[Candidate]: ...
+    ) -> list[Candidate]:
+        """Return at most `k` candidates, the best first.
+
+        `languages` restricts the search to documents in them, `per_language` takes the best so many of each.
+        """
+        ...
 
 
 @runtime_checkable
@@ -174,12 +187,14 @@ class Generator(Protocol):
     """Writes an answer to a question from contexts, in the question's language."""
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The generator's name."""
+        ...
 
-    def generate(
-        self, question: str, contexts: Sequence[RankedDocument], *, language: str
-    ) -> GeneratedText: ...
+    def generate(self, question: str, contexts: Sequence[RankedDocument], *, language: str) -> GeneratedText:
+        """Return the answer; `language` is the question's code."""
+        ...
 
-    def stream(
-        self, question: str, contexts: Sequence[RankedDocument], *, language: str
-    ) -> Iterator[str]: ...
+    def stream(self, question: str, contexts: Sequence[RankedDocument], *, language: str) -> Iterator[str]:
+        """Yield the answer's text in pieces."""
+        ...

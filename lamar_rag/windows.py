@@ -17,7 +17,9 @@ def window_spans(tokens: int, size: int, overlap: int) -> list[tuple[int, int]]:
         ValueError: unless 0 <= overlap < size.
     """
     if not 0 <= overlap < size:
-        raise ValueError(f"got windows of {size} tokens that overlap by {overlap}, expected 0 <= overlap < size")
+        raise ValueError(
+            f"got windows of {size} tokens that overlap by {overlap}, expected 0 <= overlap < size"
+        )
     if tokens <= size:
         return [(0, tokens)]
     starts = list(range(0, tokens - size, size - overlap))
@@ -29,4 +31,7 @@ def text_windows(text: str, encoding: Encoding, size: int, overlap: int) -> list
     offsets = encoding.offsets
     if len(offsets) <= size:
         return [text]
-    return [text[offsets[start][0] : offsets[end - 1][1]] for start, end in window_spans(len(offsets), size, overlap)]
+    return [
+        text[offsets[start][0] : offsets[end - 1][1]]
+        for start, end in window_spans(len(offsets), size, overlap)
+    ]

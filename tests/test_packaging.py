@@ -8,7 +8,16 @@ import pytest
 from conftest import REPOSITORY
 
 NAMES = {"lamar_rag", "langchain_lamar", "llama_index", "lamar_trainers", "lamar_demo"}
-HEAVY = ["torch", "transformers", "sentence_transformers", "faiss", "pydantic", "rich", "typer", "huggingface_hub"]
+HEAVY = [
+    "torch",
+    "transformers",
+    "sentence_transformers",
+    "faiss",
+    "pydantic",
+    "rich",
+    "typer",
+    "huggingface_hub",
+]
 
 
 def test_nothing_above_the_llama_index_package_is_a_package():
@@ -35,7 +44,16 @@ def test_every_public_name_is_there():
 @pytest.mark.slow
 def test_the_wheel_holds_the_five_names_and_nothing_else(tmp_path):
     subprocess.run(
-        [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path), str(REPOSITORY)],
+        [
+            sys.executable,
+            "-m",
+            "build",
+            "--wheel",
+            "--no-isolation",
+            "--outdir",
+            str(tmp_path),
+            str(REPOSITORY),
+        ],
         check=True,
         capture_output=True,
     )
@@ -43,7 +61,13 @@ def test_the_wheel_holds_the_five_names_and_nothing_else(tmp_path):
     files = zipfile.ZipFile(wheel).namelist()
     top = {name.split("/")[0] for name in files if ".dist-info/" not in name}
     assert top == NAMES
-    for package in ("lamar_rag", "langchain_lamar", "llama_index/postprocessor/lamar", "lamar_trainers", "lamar_demo"):
+    for package in (
+        "lamar_rag",
+        "langchain_lamar",
+        "llama_index/postprocessor/lamar",
+        "lamar_trainers",
+        "lamar_demo",
+    ):
         assert f"{package}/py.typed" in files
     assert "llama_index/__init__.py" not in files
     assert "llama_index/postprocessor/__init__.py" not in files

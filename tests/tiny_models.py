@@ -10,13 +10,29 @@ import numpy as np
 
 from lamar_rag.types import Document, LongDocuments, Scored
 
-WORDS = "the cat sat on a mat dog barked at moon le chat est assis sur tapis chien die katze sitzt auf der matte".split()
+WORDS = ["the", "cat", "sat", "on", "a", "mat", "dog", "barked", "at", "moon"] + [
+    "le",
+    "chat",
+    "est",
+    "assis",
+    "sur",
+    "tapis",
+    "chien",
+    "die",
+    "katze",
+    "sitzt",
+    "auf",
+    "der",
+    "matte",
+]
 
 
 class TableScorer:
     """A `Scorer` whose scores are looked up by text."""
 
-    def __init__(self, table: Mapping[str, float], *, spread: float | None = 1.0, model: str = "table") -> None:
+    def __init__(
+        self, table: Mapping[str, float], *, spread: float | None = 1.0, model: str = "table"
+    ) -> None:
         self.table, self._spread, self._model = table, spread, model
         self.calls = 0
         self.closed = 0

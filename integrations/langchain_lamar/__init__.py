@@ -1,0 +1,1 @@
+"""LAMAR for LangChain."""

@@ -58,7 +58,9 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON 
 def _packages() -> list[Finding]:
     findings = [_core()]
     for extra, names in _EXTRAS.items():
-        missing = [name for name in names if _version(name) is None and _version(_INSTEAD.get(name, "")) is None]
+        missing = [
+            name for name in names if _version(name) is None and _version(_INSTEAD.get(name, "")) is None
+        ]
         found = ", ".join(f"{name} {_version(name)}" for name in names if _version(name))
         detail = f"missing: {', '.join(missing)}" if missing else found
         fix = f"pip install 'lamar-rag[{extra}]'" if missing else None
@@ -79,7 +81,9 @@ def _cache() -> Finding:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        return Finding("cache", False, f"{folder}: {error.strerror}", "export LAMAR_CACHE=<a writable folder>", True)
+        return Finding(
+            "cache", False, f"{folder}: {error.strerror}", "export LAMAR_CACHE=<a writable folder>", True
+        )
     writable = os.access(folder, os.W_OK)
     fix = None if writable else "export LAMAR_CACHE=<a writable folder>"
     return Finding("cache", writable, f"{folder}" + ("" if writable else ": not writable"), fix, True)
@@ -99,7 +103,9 @@ def _embedded_models() -> list[Finding]:
             continue
         problems = verify(folder)
         fix = f"rm -r '{folder}' (it is made anew on next use)" if problems else None
-        findings.append(Finding(f"model {row.name}", not problems, "; ".join(problems) or str(folder), fix, True))
+        findings.append(
+            Finding(f"model {row.name}", not problems, "; ".join(problems) or str(folder), fix, True)
+        )
     return findings
 
 
@@ -114,7 +120,11 @@ def _hardware() -> Finding:
 
 def _hub() -> Finding:
     offline = os.environ.get("HF_HUB_OFFLINE", "")
-    detail = f"HF_HUB_OFFLINE={offline}: only cached and embedded models" if offline else "downloads allowed, announced first"
+    detail = (
+        f"HF_HUB_OFFLINE={offline}: only cached and embedded models"
+        if offline
+        else "downloads allowed, announced first"
+    )
     return Finding("model hub", True, detail)
 
 
@@ -130,8 +140,18 @@ def _print(findings: list[Finding]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table("", "what", "found", "to do", title=f"Python {sys.version.split()[0]}, lamar-rag {_version('lamar-rag')}")
+    table = Table(
+        "",
+        "what",
+        "found",
+        "to do",
+        title=f"Python {sys.version.split()[0]}, lamar-rag {_version('lamar-rag')}",
+    )
     for finding in findings:
-        sign = "[green]ok[/green]" if finding.ok else ("[red]broken[/red]" if finding.required else "[yellow]absent[/yellow]")
+        sign = (
+            "[green]ok[/green]"
+            if finding.ok
+            else ("[red]broken[/red]" if finding.required else "[yellow]absent[/yellow]")
+        )
         table.add_row(sign, finding.subject, escape(finding.detail), escape(finding.fix or ""))
     Console().print(table)

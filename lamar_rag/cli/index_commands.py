@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Build an index, add to it, look at it.", no_args_is_help=True)
 
+IndexChoice = Literal["auto", "flat", "hnsw", "ivfpq"]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave bad rows and files out, and say which.")]
 ProfileName = Annotated[str, typer.Option("--profile", help="Settings: embedded (offline, CPU) or full.")]
@@ -31,8 +32,10 @@ def build(
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the new index.")],
     profile: ProfileName = "embedded",
     embedder: Annotated[str | None, typer.Option(help="Embedding model: name, hub id or folder.")] = None,
-    centring: Annotated[bool | None, typer.Option("--centring/--no-centring", help="Language centring.")] = None,
-    kind: Annotated[str, typer.Option(help="auto, flat, hnsw or ivfpq.")] = "auto",
+    centring: Annotated[
+        bool | None, typer.Option("--centring/--no-centring", help="Language centring.")
+    ] = None,
+    kind: Annotated[IndexChoice, typer.Option(help="How the vectors are kept.")] = "auto",
     skip_bad: SkipBad = False,
     as_json: Json = False,
 ) -> None:

@@ -22,6 +22,15 @@ def models(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON 
     table = Table("name", "use", "scoring", "licence", "MB", "from")
     for row in MODELS:
         origin = row.install or row.source
-        table.add_row(row.name, ", ".join(row.roles), row.scoring, row.licence, str(row.megabytes), origin.replace("[", r"\["))
+        table.add_row(
+            row.name,
+            ", ".join(row.roles),
+            row.scoring,
+            row.licence,
+            str(row.megabytes),
+            origin.replace("[", r"\["),
+        )
     Console().print(table)
-    Console().print("Any other sequence classifier with one label, or sentence-transformers embedder, works by hub id or folder.")
+    Console().print(
+        "Any other sequence classifier with one label, or sentence-transformers embedder, works by hub id or folder."
+    )

@@ -82,7 +82,14 @@ def print_table(title: str, rows: Iterable[dict[str, Any]]) -> None:
         before = [_move(row["rank_before"], row["rank"])] if moved else []
         text = " ".join(row["text"].split())
         snippet = text if len(text) <= _SNIPPET else text[: _SNIPPET - 1] + "…"
-        cells = [str(row["rank"]), *before, row["language"] or "und", f"{row['score']:.4f}", row["id"], snippet]
+        cells = [
+            str(row["rank"]),
+            *before,
+            row["language"] or "und",
+            f"{row['score']:.4f}",
+            row["id"],
+            snippet,
+        ]
         table.add_row(*(escape(cell) for cell in cells))
     Console().print(table)
 
@@ -98,7 +105,9 @@ def print_answer(answer: Answer) -> None:
         console.print(escape(answer.answer))
     else:
         source = answer.contexts[answer.source]
-        console.print(f"{escape(answer.answer)}  [dim]({escape(source.document.id)}, {source.language})[/dim]")
+        console.print(
+            f"{escape(answer.answer)}  [dim]({escape(source.document.id)}, {source.language})[/dim]"
+        )
     print_table("contexts, after reranking", [ranked_row(context) for context in answer.contexts])
     stages = ", ".join(f"{stage} {value:.0f} ms" for stage, value in answer.timings_ms.items())
     console.print(f"[dim]{stages}[/dim]")

@@ -60,7 +60,9 @@ def _show(pipeline: RagPipeline, question: SampleQuestion) -> None:
     source = answer.contexts[answer.source] if answer.source is not None else None
     before = pipeline.search(question.question, top_n=_SHOWN, preference=LanguagePreference(weight=0.0))
     console = Console()
-    console.print(f"[bold]{escape(answer.question)}[/bold] ({answer.language}, expected: {escape(question.answer)})")
+    console.print(
+        f"[bold]{escape(answer.question)}[/bold] ({answer.language}, expected: {escape(question.answer)})"
+    )
     where = f" [dim]({escape(source.document.id)})[/dim]" if source else ""
     console.print(f"→ {escape(answer.answer)}{where}")
     table = Table("", "before: by relevance alone", "after: with the language preference")

@@ -19,6 +19,8 @@ def report_reading(reader: CorpusReader) -> None:
     if reader.skipped > _SHOWN:
         sys.stderr.write(f"lamar: left out {reader.skipped} rows in all\n")
     if reader.repaired:
-        sys.stderr.write(f"lamar: replaced broken characters (lone surrogates) in {reader.repaired} documents\n")
+        sys.stderr.write(
+            f"lamar: replaced broken characters (lone surrogates) in {reader.repaired} documents\n"
+        )
     if reader.ignored:
         sys.stderr.write(f"lamar: passed over {len(reader.ignored)} files: {', '.join(reader.ignored[:5])}\n")

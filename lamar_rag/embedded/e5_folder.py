@@ -154,5 +154,8 @@ def _json_files(parsed: E5File) -> dict[str, object]:
             {"idx": 2, "name": "2", "path": "2_Normalize", "type": f"{module}.Normalize"},
         ],
         "sentence_bert_config.json": {"max_seq_length": parsed.positions, "do_lower_case": False},
-        "1_Pooling/config.json": {"word_embedding_dimension": parsed.hidden, "pooling_mode_mean_tokens": True},
+        "1_Pooling/config.json": {
+            "word_embedding_dimension": parsed.hidden,
+            "pooling_mode_mean_tokens": True,
+        },
     }

@@ -32,7 +32,7 @@ def nmt_nfkc_charsmap() -> bytes:
         normalization_rule_name="nmt_nfkc",
         minloglevel=2,
     )
-    model = sentencepiece_model_pb2.ModelProto()
+    model = sentencepiece_model_pb2.ModelProto()  # type: ignore[attr-defined]
     model.ParseFromString(written.getvalue())
     return bytes(model.normalizer_spec.precompiled_charsmap)
 
@@ -45,7 +45,16 @@ def build_xlmr_tokenizer(pieces: Sequence[tuple[str, float]], *, unk: int, chars
         unk: id of the unknown piece.
         charsmap: sentencepiece's compiled normalisation rule.
     """
-    from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+    from tokenizers import (
+        AddedToken,
+        Regex,
+        Tokenizer,
+        decoders,
+        models,
+        normalizers,
+        pre_tokenizers,
+        processors,
+    )
 
     tokenizer = Tokenizer(models.Unigram(list(pieces), unk_id=unk, byte_fallback=False))
     tokenizer.normalizer = normalizers.Sequence(

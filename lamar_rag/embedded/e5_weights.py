@@ -121,11 +121,12 @@ def _read_pieces(cursor: _Cursor, count: int) -> tuple[tuple[str, float], ...]:
 
 def _read_tensors(cursor: _Cursor) -> dict[str, FloatArray]:
     (count,) = cursor.unpack("i")
-    entries = []
+    entries: list[tuple[str, int, int, int, int]] = []
     for _ in range(count):
         (length,) = cursor.unpack("H")
         name = cursor.take(length).decode("utf-8")
-        entries.append((name, *cursor.unpack("BIQQ")))
+        kind, elements, offset, size = cursor.unpack("BIQQ")
+        entries.append((name, kind, elements, offset, size))
     tensors: dict[str, FloatArray] = {}
     for name, kind, elements, offset, size in entries:
         cursor.at = offset  # counted from the start of the file

@@ -1,0 +1,1 @@
+"""The first stage: embedder, language centring, FAISS index, corpus readers."""

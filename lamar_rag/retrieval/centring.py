@@ -84,13 +84,13 @@ class LanguageCentring:
                     means[kind][language] = file.get_tensor(key).astype(np.float32)
         for kind, by_language in means.items():
             if GLOBAL not in by_language:
-                raise ValueError(f"{path}: no tensor '{kind}/{GLOBAL}': expected a file that LanguageCentring.save wrote")
+                raise ValueError(
+                    f"{path}: no tensor '{kind}/{GLOBAL}': expected a file that LanguageCentring.save wrote"
+                )
         return cls(name, means)
 
     @classmethod
-    def estimate(
-        cls, name: str, vectors: Mapping[TextKind, Mapping[str, FloatArray]]
-    ) -> LanguageCentring:
+    def estimate(cls, name: str, vectors: Mapping[TextKind, Mapping[str, FloatArray]]) -> LanguageCentring:
         """Return the means of uncentred unit vectors, `vectors[kind][language]` of shape (n, d).
 
         The global mean weighs every language alike.

@@ -71,7 +71,9 @@ class SentenceEmbedder:
         trust_remote_code: bool = False,
     ) -> None:
         if max_batch_tokens < 1:
-            raise ValueError(f"got max_batch_tokens={max_batch_tokens}, expected at least 1 (4096 is the default)")
+            raise ValueError(
+                f"got max_batch_tokens={max_batch_tokens}, expected at least 1 (4096 is the default)"
+            )
         if prefixes is not None and set(prefixes) != {"query", "passage"}:
             raise ValueError(f"got prefixes for {sorted(prefixes)}, expected the keys 'query' and 'passage'")
         self._name = str(model)
@@ -171,7 +173,8 @@ class SentenceEmbedder:
         bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
         if len(bad):
             raise ValueError(
-                f"model {self._name} returned non-finite values for text {bad[0]}: load it in float32, or check its weights"
+                f"model {self._name} returned non-finite values for text {bad[0]}: "
+                "load it in float32, or check its weights"
             )
         return vectors
 
@@ -180,7 +183,9 @@ class SentenceEmbedder:
         if not callable(tokenizer):  # models without a transformers tokenizer (static embeddings)
             return np.array([len(text) for text in texts], dtype=np.int64)
         with self._lock:
-            ids = tokenizer(list(texts), add_special_tokens=True, truncation=False, verbose=False)["input_ids"]
+            ids = tokenizer(list(texts), add_special_tokens=True, truncation=False, verbose=False)[
+                "input_ids"
+            ]
         return np.array([len(row) for row in ids], dtype=np.int64)
 
     def _character_limit(self) -> int:

@@ -1,0 +1,1 @@
+"""Ways of scoring a document for a query."""

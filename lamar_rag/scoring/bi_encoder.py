@@ -22,9 +22,13 @@ _SPREADS: dict[tuple[str, str | None], float] = {}
 class PassageEmbedder(Embedder, Protocol):
     """An embedder that knows its own length limit."""
 
-    def truncated(self, texts: Sequence[str], kind: TextKind) -> BoolArray: ...
+    def truncated(self, texts: Sequence[str], kind: TextKind) -> BoolArray:
+        """Return, shape (n,), whether each text is longer than the model reads."""
+        ...
 
-    def windows(self, text: str) -> list[str]: ...
+    def windows(self, text: str) -> list[str]:
+        """Return a passage in pieces that the model reads whole."""
+        ...
 
 
 class VectorSource(Protocol):
@@ -81,10 +85,10 @@ class BiEncoderScorer:
         in_windows = cut if long_documents == "windows" else np.zeros_like(cut)
         (query_vector,) = self.embedder.embed([query], "query", languages=[query_language])
         scores = np.empty(len(documents), dtype=np.float32)
-        whole = np.flatnonzero(~in_windows)
-        if len(whole):
+        whole = np.flatnonzero(~in_windows).tolist()
+        if whole:
             scores[whole] = self._passages([documents[row] for row in whole]) @ query_vector
-        for row in np.flatnonzero(in_windows):
+        for row in np.flatnonzero(in_windows).tolist():
             pieces = self.embedder.windows(documents[row].text)
             languages = [documents[row].language or UNDETERMINED] * len(pieces)
             scores[row] = (self.embedder.embed(pieces, "passage", languages=languages) @ query_vector).max()
@@ -101,8 +105,8 @@ class BiEncoderScorer:
         if self._vectors is None:
             return self._embed(documents)
         vectors, known = self._vectors.known_vectors(documents)
-        unknown = np.flatnonzero(~known)
-        if len(unknown) == 0:
+        unknown = np.flatnonzero(~known).tolist()
+        if not unknown:
             return vectors
         fresh = self._embed([documents[row] for row in unknown])
         if len(unknown) == len(documents):

@@ -21,12 +21,15 @@ def checked_scores(scores: FloatArray, model: str, documents: Sequence[Document]
             for a NaN would otherwise take any rank.
     """
     if scores.shape != (len(documents),):
-        raise ValueError(f"model {model} returned scores of shape {scores.shape}, expected ({len(documents)},)")
+        raise ValueError(
+            f"model {model} returned scores of shape {scores.shape}, expected ({len(documents)},)"
+        )
     bad = np.flatnonzero(~np.isfinite(scores))
     if len(bad):
         row = int(bad[0])
         label = documents[row].id or "without id"
         raise ValueError(
-            f"model {model} returned {scores[row]} for document {row} ({label}): load it in float32, or check its weights"
+            f"model {model} returned {scores[row]} for document {row} ({label}): "
+            "load it in float32, or check its weights"
         )
     return scores

@@ -65,9 +65,13 @@ class CrossEncoderScorer:
         trust_remote_code: bool = False,
     ) -> None:
         if max_length is not None and max_length < 16:
-            raise ValueError(f"got max_length={max_length}, expected at least 16 tokens (or None: the model's own)")
+            raise ValueError(
+                f"got max_length={max_length}, expected at least 16 tokens (or None: the model's own)"
+            )
         if max_batch_tokens < 1:
-            raise ValueError(f"got max_batch_tokens={max_batch_tokens}, expected at least 1 (16384 is the default)")
+            raise ValueError(
+                f"got max_batch_tokens={max_batch_tokens}, expected at least 1 (16384 is the default)"
+            )
         self._name = str(model)
         self._device, self._dtype, self._max_length = device, dtype, max_length
         self._max_batch_tokens, self._window_overlap = max_batch_tokens, window_overlap
@@ -123,7 +127,9 @@ class CrossEncoderScorer:
         """Return the pairs, the document of each pair, and which documents (or all, by the query) were cut."""
         tokenizer = loaded.tokenizer
         query_limit = int(_QUERY_SHARE * loaded.max_length)
-        query_tokens = tokenizer.encode(query[: _CHARACTERS_PER_TOKEN * loaded.max_length], add_special_tokens=False)
+        query_tokens = tokenizer.encode(
+            query[: _CHARACTERS_PER_TOKEN * loaded.max_length], add_special_tokens=False
+        )
         query_cut = len(query_tokens) > query_limit or len(query) > _CHARACTERS_PER_TOKEN * loaded.max_length
         query_tokens.truncate(query_limit)
         room = loaded.max_length - loaded.specials - len(query_tokens)
@@ -169,7 +175,9 @@ class CrossEncoderScorer:
 
         folder = resolve_model(self._name)
         options = {"trust_remote_code": self._trust_remote_code, "local_files_only": True}
-        model = AutoModelForSequenceClassification.from_pretrained(folder, dtype=self._dtype or "auto", **options)
+        model = AutoModelForSequenceClassification.from_pretrained(
+            folder, dtype=self._dtype or "auto", **options
+        )
         if model.config.num_labels != 1:
             raise ValueError(
                 f"model {self._name} has {model.config.num_labels} labels, expected a reranker with one: "
@@ -178,7 +186,9 @@ class CrossEncoderScorer:
         tokenizer = AutoTokenizer.from_pretrained(folder, **options)
         backend = getattr(tokenizer, "backend_tokenizer", None)
         if backend is None:
-            raise ValueError(f"model {self._name} has no fast tokenizer: save one as tokenizer.json in its folder")
+            raise ValueError(
+                f"model {self._name} has no fast tokenizer: save one as tokenizer.json in its folder"
+            )
         backend.no_truncation()
         backend.no_padding()
         device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")

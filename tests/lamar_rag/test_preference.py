@@ -35,8 +35,12 @@ def test_a_document_at_the_floor_is_lifted():
 
 
 def test_undetermined_query_language_lifts_nothing_unless_languages_are_named():
-    assert LanguagePreference(weight=9.0).apply(SCORES, ["und", "de", "en"], "und").tolist() == SCORES.tolist()
-    named = LanguagePreference(weight=9.0, preferred=("en",)).apply(SCORES, ["und", "de", "en"], "und", spread=1.0)
+    assert (
+        LanguagePreference(weight=9.0).apply(SCORES, ["und", "de", "en"], "und").tolist() == SCORES.tolist()
+    )
+    named = LanguagePreference(weight=9.0, preferred=("en",)).apply(
+        SCORES, ["und", "de", "en"], "und", spread=1.0
+    )
     assert named.tolist() == [3.0, 2.0, 10.0]
 
 

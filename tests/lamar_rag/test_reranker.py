@@ -92,7 +92,9 @@ def test_languages_are_detected_where_they_are_not_stated_and_the_input_stays():
 def test_stated_languages_are_brought_to_one_form():
     scorer = TableScorer(TABLE)
     ranked = Reranker(scorer, preference=LanguagePreference(weight=9.0)).rerank(
-        "q", [Document("high", language="eng_Latn"), Document("low", language="zho_Hans")], query_language="zh-CN"
+        "q",
+        [Document("high", language="eng_Latn"), Document("low", language="zho_Hans")],
+        query_language="zh-CN",
     )
     assert [row.language for row in ranked] == ["zh", "en"]
 

@@ -20,7 +20,9 @@ def small_file(*, magic: bytes = b"E5S1", version: int = 1, kind: int = 1, eleme
     header = magic + struct.pack("<I", version) + struct.pack("<7i", 32, 1, 4, 64, 2, 16, 2)
     header += struct.pack("<fi", 1e-12, 32) + struct.pack("<5i", 2, 0, 2, 1, 3)
     text = "▁hi▁é".encode()
-    header += struct.pack("<Q", len(text)) + struct.pack("<3I", 0, 5, len(text)) + struct.pack("<2f", -1.5, -2.5)
+    header += (
+        struct.pack("<Q", len(text)) + struct.pack("<3I", 0, 5, len(text)) + struct.pack("<2f", -1.5, -2.5)
+    )
     header += text + struct.pack("<iI", 0, 3) + b"xyz" + struct.pack("<i", 2)
     blocks = q4_block(0.5, list(range(-8, 8)) * 2) + q4_block(2.0, [1] * 32)
     plain = struct.pack("<2f", 0.25, -4.0)

@@ -70,7 +70,9 @@ class TestRealModel:
     def test_centring_is_the_shipped_means(self, plain):
         embedder = SentenceEmbedder(device="cpu")
         languages = ["en", "de", "zh", "und", "ar", "und"]
-        expected = shipped_centring("multilingual-e5-small").apply(plain.embed(TEXTS, "passage"), "passage", languages)
+        expected = shipped_centring("multilingual-e5-small").apply(
+            plain.embed(TEXTS, "passage"), "passage", languages
+        )
         assert np.allclose(embedder.embed(TEXTS, "passage", languages=languages), expected, atol=1e-6)
         assert embedder.centring == "ntrex-51"
         assert plain.centring is None
@@ -87,7 +89,11 @@ class TestRealModel:
             assert np.allclose(vectors, alone[row % len(TEXTS)], atol=1e-5)
 
     def test_truncated_says_who_is_too_long(self, plain):
-        assert plain.truncated(["short", "word " * 600, "x" * 1_000_000], "passage").tolist() == [False, True, True]
+        assert plain.truncated(["short", "word " * 600, "x" * 1_000_000], "passage").tolist() == [
+            False,
+            True,
+            True,
+        ]
 
     def test_windows_cover_the_text_and_fit(self, plain):
         text = " ".join(f"number {i}" for i in range(700))

@@ -23,7 +23,9 @@ class AngleEmbedder:
     def embed(self, texts: Sequence[str], kind: str, *, languages=None, progress=False) -> np.ndarray:
         self.embedded += texts
         turned = [10.0 if kind == "passage" and language == "de" else 0.0 for language in languages]
-        angles = np.radians([float(text.split("|")[0]) + turn for text, turn in zip(texts, turned, strict=True)])
+        angles = np.radians(
+            [float(text.split("|")[0]) + turn for text, turn in zip(texts, turned, strict=True)]
+        )
         return np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
 
     def truncated(self, texts: Sequence[str], kind: str) -> np.ndarray:

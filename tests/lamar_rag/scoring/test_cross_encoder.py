@@ -15,7 +15,9 @@ QUERY = "the cat sat on a mat"
 
 def documents(count: int = 23, seed: int = 3) -> list[Document]:
     random = np.random.default_rng(seed)
-    return [Document(" ".join(random.choice(WORDS, size=n)), id=str(n)) for n in random.integers(0, 60, count)]
+    return [
+        Document(" ".join(random.choice(WORDS, size=n)), id=str(n)) for n in random.integers(0, 60, count)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +37,9 @@ def straight_line(folder):
         tokenizer = AutoTokenizer.from_pretrained(folder)
         scores = []
         for text in texts:
-            inputs = tokenizer(query, text, truncation="only_second", max_length=max_length, return_tensors="pt")
+            inputs = tokenizer(
+                query, text, truncation="only_second", max_length=max_length, return_tensors="pt"
+            )
             with torch.inference_mode():
                 scores.append(model(**inputs).logits[0, 0].item())
         return np.array(scores, dtype=np.float32)
@@ -73,7 +77,9 @@ def test_only_the_document_is_cut_and_it_is_said(folder, straight_line):
 
 
 def test_a_query_beyond_its_share_is_cut_and_every_result_says_so(folder, straight_line):
-    scored = CrossEncoderScorer(folder, device="cpu", max_length=32).score(" ".join(["cat"] * 500), [Document("dog")])
+    scored = CrossEncoderScorer(folder, device="cpu", max_length=32).score(
+        " ".join(["cat"] * 500), [Document("dog")]
+    )
     assert scored.truncated.tolist() == [True]
     # by hand: three quarters of 32 tokens are 24 words of the query
     assert np.abs(scored.scores - straight_line(" ".join(["cat"] * 24), ["dog"], 32)).max() < 1e-5
@@ -84,7 +90,9 @@ def test_windows_take_the_best_piece(folder, straight_line):
     scorer = CrossEncoderScorer(folder, device="cpu", max_length=32, window_overlap=5)
     scored = scorer.score(QUERY, [Document(" ".join(words)), Document("dog")], long_documents="windows")
     # by hand: 32 tokens less 4 special ones and 6 of the query leave 22 a window, each 17 further on
-    pieces = [" ".join(words[start : start + 22]) for start in range(0, 70, 17) if start == 0 or start + 5 < 70]
+    pieces = [
+        " ".join(words[start : start + 22]) for start in range(0, 70, 17) if start == 0 or start + 5 < 70
+    ]
     assert scored.truncated.tolist() == [False, False]
     assert np.isclose(scored.scores[0], straight_line(QUERY, pieces, 96).max(), atol=1e-5)
     assert np.isclose(scored.scores[1], straight_line(QUERY, ["dog"], 96)[0], atol=1e-5)
@@ -97,7 +105,9 @@ def test_threads_with_different_lengths_get_what_they_would_get_alone(folder):
     jobs = [(pool, mode) for pool in pools for mode in modes]
     alone = [scorer.score(QUERY, pool, long_documents=mode).scores for pool, mode in jobs]
     with ThreadPoolExecutor(8) as threads:
-        together = list(threads.map(lambda job: scorer.score(QUERY, job[0], long_documents=job[1]).scores, jobs * 10))
+        together = list(
+            threads.map(lambda job: scorer.score(QUERY, job[0], long_documents=job[1]).scores, jobs * 10)
+        )
     for row, scores in enumerate(together):
         assert np.abs(scores - alone[row % len(jobs)]).max() < 1e-5
 
