@@ -1,90 +1,91 @@
 """Measures the first stage under language centring and the preference dial: coherence against rescue.
 
-    python benchmarks/preference_dial.py --dataset mslearn --data DATA   # the development set: choose here
+    python benchmarks/preference_dial.py --dataset ntrex --data DATA     # development: choose here
+    python benchmarks/preference_dial.py --dataset mslearn --data DATA   # development: choose here
     python benchmarks/preference_dial.py --dataset xquad --data DATA     # evaluation only: never choose here
 
-Writes one JSON document: for plain and centred e5 and each weight of the dial R@20, nDCG@1, rescue@1 and its
-ceiling, by query language and averaged over languages with equal weight (definitions: docs/language-preference.md).
-Vectors are kept under --cache, so that a second run takes seconds.
+Writes one JSON document (the weights in the library's own unit, `Scorer.spread`; `spread` is what the data
+set itself would give): for plain and centred e5 and each weight of the dial R@20, nDCG@1, rescue@1 and its
+ceiling, by query language and averaged over languages with equal weight (definitions:
+docs/language-preference.md). Vectors are kept under --cache, so that a second run takes seconds.
+
+On NTREX, from which the shipped means come, each half of the documents is centred with means of the other half.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import platform
 import sys
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
+from parallel_corpora import MODEL, XQUAD_LANGUAGES, Parallel, embedded, read_mslearn, read_ntrex, read_xquad
 
 from lamar_rag.cache import cache_dir
 from lamar_rag.preference import LanguagePreference
 from lamar_rag.retrieval.centring import LanguageCentring, shipped_centring
 from lamar_rag.retrieval.sentence_embedder import SentenceEmbedder
+from lamar_rag.scoring.bi_encoder import BiEncoderScorer
 
 CANDIDATES = 20
-MODEL = "multilingual-e5-small"
-XQUAD_LANGUAGES = ["ar", "de", "el", "en", "es", "hi", "ro", "ru", "th", "tr", "vi", "zh"]
-WEIGHTS = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.5, 3.0]
+WEIGHTS = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0]
+
+Vectors = dict[str, dict[str, np.ndarray]]  # kind -> language -> (n, d)
 
 
-@dataclass(frozen=True)
-class Parallel:
-    """A corpus in which group g exists in every language: passages and queries, each with its group."""
-
-    passages: dict[str, list[tuple[str, str]]]  # language -> (group, text)
-    queries: dict[str, list[tuple[str, str]]]
-
-
-def read_xquad(data: Path) -> Parallel:
-    """Read XQuAD's 12 files: one group a paragraph."""
-    passages, queries = {}, {}
-    for language in XQUAD_LANGUAGES:
-        articles = json.loads((data / "xquad" / f"xquad.{language}.json").read_text(encoding="utf-8"))["data"]
-        paragraphs = [paragraph for article in articles for paragraph in article["paragraphs"]]
-        passages[language] = [(str(i), paragraph["context"]) for i, paragraph in enumerate(paragraphs)]
-        queries[language] = [
-            (str(i), qa["question"]) for i, paragraph in enumerate(paragraphs) for qa in paragraph["qas"]
-        ]
-    return Parallel(passages, queries)
-
-
-def read_mslearn(data: Path) -> Parallel:
-    """Read the parallel sections in XQuAD's 12 languages; the query is "title: heading"."""
-    rows = {
-        language: [
-            json.loads(line)
-            for line in (data / "mslearn_parallel" / f"{language}.jsonl")
-            .read_text(encoding="utf-8")
-            .splitlines()
-        ]
-        for language in XQUAD_LANGUAGES
+def embed_corpus(corpus: Parallel, cache: Path) -> Vectors:
+    """Return the plain vectors of a corpus."""
+    return {
+        kind: {
+            language: embedded([text for _, text in rows], kind, cache) for language, rows in texts.items()
+        }
+        for kind, texts in (("passage", corpus.passages), ("query", corpus.queries))
     }
-    shared = set.intersection(*({row["id"] for row in rows[language]} for language in XQUAD_LANGUAGES))
-    kept = {language: [row for row in rows[language] if row["id"] in shared] for language in XQUAD_LANGUAGES}
-    return Parallel(
-        {language: [(row["id"], row["text"]) for row in kept[language]] for language in kept},
-        {
-            language: [(row["id"], f"{row['title']}: {row['heading']}") for row in kept[language]]
-            for language in kept
-        },
-    )
 
 
-def embedded(texts: list[str], kind: str, cache: Path) -> np.ndarray:
-    """Return plain unit vectors, shape (n, d), from the cache where the same texts were embedded before."""
-    key = hashlib.sha256("\0".join([MODEL, kind, *texts]).encode()).hexdigest()[:24]
-    file = cache / f"{key}.npy"
-    if file.is_file():
-        return np.load(file, allow_pickle=False)
-    vectors = SentenceEmbedder(MODEL, centring=None).embed(texts, kind, progress=True)
-    cache.mkdir(parents=True, exist_ok=True)
-    np.save(file, vectors)
-    return vectors
+def centre(vectors: Vectors, centring: LanguageCentring) -> Vectors:
+    """Return the vectors with each language's mean taken out."""
+    return {
+        kind: {language: centring.apply(v, kind, [language] * len(v)) for language, v in by_language.items()}
+        for kind, by_language in vectors.items()
+    }
+
+
+def centre_halves(vectors: Vectors, corpus: Parallel) -> Vectors:
+    """Return the vectors of either half of the groups, centred with the means of the other half."""
+    groups = list(dict.fromkeys(group for group, _ in next(iter(corpus.queries.values()))))
+    first = set(groups[: len(groups) // 2])
+    texts = {"passage": corpus.passages, "query": corpus.queries}
+    result: Vectors = {kind: {k: np.empty_like(v) for k, v in rows.items()} for kind, rows in vectors.items()}
+    for half in (True, False):
+        mine = {
+            kind: {
+                k: np.array([(group in first) == half for group, _ in rows])
+                for k, rows in texts[kind].items()
+            }
+            for kind in texts
+        }
+        others = {kind: {k: v[~mine[kind][k]] for k, v in rows.items()} for kind, rows in vectors.items()}
+        means = LanguageCentring.estimate("other-half", others)
+        for kind, rows in vectors.items():
+            for k, v in rows.items():
+                chosen = v[mine[kind][k]]
+                result[kind][k][mine[kind][k]] = means.apply(chosen, kind, [k] * len(chosen))
+    return result
+
+
+def headlines(corpus: Parallel, vectors: Vectors) -> tuple[Parallel, Vectors]:
+    """Return NTREX with its headlines as the only queries, of the documents that have a passage."""
+    some = next(iter(corpus.passages.values()))
+    kept = {group for group, _ in some}
+    order = list(dict.fromkeys(group for group, _ in next(iter(corpus.queries.values()))))
+    rows = [i for i, group in enumerate(order) if group in kept]  # the headlines stand first
+    queries = {language: [texts[i] for i in rows] for language, texts in corpus.queries.items()}
+    chosen = {language: v[rows] for language, v in vectors["query"].items()}
+    return Parallel(corpus.passages, queries), {"passage": vectors["passage"], "query": chosen}
 
 
 def top_candidates(scores: np.ndarray) -> np.ndarray:
@@ -93,37 +94,23 @@ def top_candidates(scores: np.ndarray) -> np.ndarray:
 
 
 class Measurement:
-    """First-stage scores of one embedder over one parallel corpus, and what reranking makes of them."""
+    """First-stage scores over one parallel corpus, and what the dial makes of them."""
 
-    def __init__(self, corpus: Parallel, cache: Path, centring: LanguageCentring | None) -> None:
-        self.languages = list(corpus.passages)
-        self.groups = np.array(
-            [group for language in self.languages for group, _ in corpus.passages[language]]
-        )
-        self.passage_languages = np.array(
-            [language for language in self.languages for _ in corpus.passages[language]]
-        )
-        self.query_groups = {
-            language: np.array([group for group, _ in corpus.queries[language]])
-            for language in self.languages
-        }
-        texts = {language: [text for _, text in corpus.passages[language]] for language in self.languages}
-        questions = {language: [text for _, text in corpus.queries[language]] for language in self.languages}
-        passages = {language: embedded(texts[language], "passage", cache) for language in self.languages}
-        queries = {language: embedded(questions[language], "query", cache) for language in self.languages}
-        if centring is not None:
-            passages = {k: centring.apply(v, "passage", [k] * len(v)) for k, v in passages.items()}
-            queries = {k: centring.apply(v, "query", [k] * len(v)) for k, v in queries.items()}
-        matrix = np.concatenate([passages[language] for language in self.languages])
-        self.scores = {language: queries[language] @ matrix.T for language in self.languages}
+    def __init__(self, corpus: Parallel, vectors: Vectors) -> None:
+        self.languages = corpus.languages()
+        rows = [(group, language) for language in self.languages for group, _ in corpus.passages[language]]
+        self.groups = np.array([group for group, _ in rows])
+        self.passage_languages = np.array([language for _, language in rows])
+        self.query_groups = {k: np.array([group for group, _ in corpus.queries[k]]) for k in self.languages}
+        matrix = np.concatenate([vectors["passage"][language] for language in self.languages])
+        self.scores = {k: vectors["query"][k] @ matrix.T for k in self.languages}
         self.coherence = {k: top_candidates(v) for k, v in self.scores.items()}
         self.rescue = {k: top_candidates(np.where(self._gold(k), -np.inf, v)) for k, v in self.scores.items()}
 
     def spread(self) -> float:
         """Return the median over queries of the standard deviation of the 20 candidates' scores."""
         deviations = [
-            np.take_along_axis(self.scores[language], self.coherence[language], axis=1).std(axis=1)
-            for language in self.languages
+            np.take_along_axis(self.scores[k], self.coherence[k], axis=1).std(axis=1) for k in self.languages
         ]
         return float(np.median(np.concatenate(deviations)))
 
@@ -169,30 +156,17 @@ class Measurement:
         return candidates[np.arange(len(candidates)), best]
 
 
-def parse() -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--dataset", choices=["xquad", "mslearn"], required=True)
-    parser.add_argument(
-        "--data", type=Path, required=True, help="folder that holds xquad/ and mslearn_parallel/"
-    )
-    parser.add_argument("--cache", type=Path, default=cache_dir() / "benchmark-vectors")
-    parser.add_argument("--centring", type=Path, help="means to use instead of the shipped ones")
-    parser.add_argument(
-        "--spread", type=float, help="unit of the weights; measured on this dataset by default"
-    )
-    parser.add_argument("--weights", type=float, nargs="+", default=WEIGHTS)
-    parser.add_argument("--output", type=Path, help="file for the JSON; stdout by default")
-    return parser.parse_args()
-
-
-def main() -> None:
-    """Measure and write the JSON."""
-    options = parse()
-    corpus = (read_xquad if options.dataset == "xquad" else read_mslearn)(options.data)
-    centring = LanguageCentring.load(options.centring) if options.centring else shipped_centring(MODEL)
+def measured(options: argparse.Namespace) -> dict[str, object]:
+    """Return the JSON document for one data set."""
+    if options.dataset == "ntrex":
+        whole = read_ntrex(options.data, XQUAD_LANGUAGES)
+        vectors = embed_corpus(whole, options.cache)
+        corpus, plain = headlines(whole, vectors)
+        _, centred = headlines(whole, centre_halves(vectors, whole))
+    else:
+        corpus = (read_xquad if options.dataset == "xquad" else read_mslearn)(options.data)
+        plain = embed_corpus(corpus, options.cache)
+        centred = centre(plain, shipped_centring(MODEL))
     result: dict[str, object] = {
         "dataset": options.dataset,
         "model": MODEL,
@@ -202,21 +176,31 @@ def main() -> None:
         "versions": {name: version(name) for name in ("torch", "sentence-transformers", "numpy")},
         "python": platform.python_version(),
     }
-    for name, means in (("plain", None), ("centred", centring)):
-        measurement = Measurement(corpus, options.cache, means)
-        spread = measurement.spread()
-        unit = options.spread if options.spread and means is not None else spread
-        result[name] = {
-            "centring": means.name if means else None,
-            "spread": spread,
-            "unit": unit,
-            "points": [measurement.figures(weight, unit) for weight in options.weights],
-        }
-    text = json.dumps(result, indent=1, ensure_ascii=False)
+    for name, chosen, means in (("plain", plain, None), ("centred", centred, "auto")):
+        measurement = Measurement(corpus, chosen)
+        unit = BiEncoderScorer(SentenceEmbedder(MODEL, centring=means)).spread
+        points = [measurement.figures(weight, unit) for weight in options.weights]
+        result[name] = {"spread": measurement.spread(), "unit": unit, "points": points}
+    return result
+
+
+def main() -> None:
+    """Measure and write the JSON."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--dataset", choices=["ntrex", "mslearn", "xquad"], required=True)
+    parser.add_argument("--data", type=Path, required=True, help="folder of the corpora")
+    parser.add_argument("--cache", type=Path, default=cache_dir() / "benchmark-vectors")
+    parser.add_argument("--weights", type=float, nargs="+", default=WEIGHTS)
+    parser.add_argument("--output", type=Path, help="file for the JSON; stdout by default")
+    options = parser.parse_args()
+    text = json.dumps(measured(options), indent=1, ensure_ascii=False) + "\n"
     if options.output:
-        options.output.write_text(text + "\n", encoding="utf-8")
+        options.output.parent.mkdir(parents=True, exist_ok=True)
+        options.output.write_text(text, encoding="utf-8")
     else:
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(text)
 
 
 if __name__ == "__main__":

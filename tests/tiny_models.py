@@ -10,21 +10,10 @@ import numpy as np
 
 from lamar_rag.types import Document, LongDocuments, Scored
 
-WORDS = ["the", "cat", "sat", "on", "a", "mat", "dog", "barked", "at", "moon"] + [
-    "le",
-    "chat",
-    "est",
-    "assis",
-    "sur",
-    "tapis",
-    "chien",
-    "die",
-    "katze",
-    "sitzt",
-    "auf",
-    "der",
-    "matte",
-]
+ENGLISH = ["the", "cat", "sat", "on", "a", "mat", "dog", "barked", "at", "moon"]
+FRENCH = ["le", "chat", "est", "assis", "sur", "tapis", "chien"]
+GERMAN = ["die", "katze", "sitzt", "auf", "der", "matte"]
+WORDS = [*ENGLISH, *FRENCH, *GERMAN]
 
 
 class TableScorer:

@@ -121,12 +121,24 @@ def ask(
         "preference": _preference(chosen, weight, prefer, floor),
     }
     chosen = replace(chosen, **{name: value for name, value in changes.items() if value is not None})
+    _name_terms(chosen.generator)
     with RagPipeline.from_index(index, chosen) as pipeline:
         answer = pipeline.ask(question, language=language)
     if as_json:
         print_json(answer_row(answer))
     else:
         print_answer(answer)
+
+
+def _name_terms(generator: str) -> None:
+    """Say on stderr which terms a generator comes under, where they are more than an open-source licence."""
+    import sys
+
+    from lamar_rag.embedded.gguf_models import GGUF_MODELS, licence_notice
+
+    notice = licence_notice(generator) if generator in GGUF_MODELS else None
+    if notice is not None:
+        sys.stderr.write(f"lamar: {notice.text}\n")
 
 
 def _language(query: str, given: str | None) -> str:

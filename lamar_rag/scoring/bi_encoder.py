@@ -14,9 +14,12 @@ from lamar_rag.types import Document, Embedder, LongDocuments, Scored, TextKind
 if TYPE_CHECKING:
     from lamar_rag.types import BoolArray, FloatArray
 
-# Median, over queries, of the standard deviation of the scores of the 20 best candidates, measured on the
-# parallel sections that benchmarks/preference_dial.py calls the development set; by model and centring.
-_SPREADS: dict[tuple[str, str | None], float] = {}
+# By model and centring: the median, over queries, of the standard deviation of the scores of the 20 best
+# candidates, measured on the NTREX development set of benchmarks/preference_dial.py.
+_SPREADS: dict[tuple[str, str | None], float] = {
+    ("multilingual-e5-small", None): 0.015,
+    ("multilingual-e5-small", "ntrex-51"): 0.052,
+}
 
 
 class PassageEmbedder(Embedder, Protocol):
