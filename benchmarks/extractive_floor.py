@@ -1,10 +1,11 @@
-"""Calibrates the floor of extractive answers: below which score of the best sentence a question counts as unanswered.
+"""Calibrates the floor of extractive answers: the best sentence's score below which a question counts as unanswered.
 
     python benchmarks/extractive_floor.py --data DATA [--questions 60]
 
 Native questions of ten languages. Answerable: the three contexts are the gold passage and the two passages of the
 same data set that are nearest to the question. Unanswerable: the three nearest without the gold passage, which is
-the hard case. The floor is the one with the best balanced accuracy, averaged over languages. XQuAD and BELEBELE are not touched.
+the hard case. The floor is the one with the best balanced accuracy, averaged over languages. XQuAD and BELEBELE
+are not touched.
 """
 
 from __future__ import annotations

@@ -80,13 +80,12 @@ def draw(results: list[dict], chosen: float, output: Path) -> None:
                 )  # fmt: skip
         axes.set_title(TITLES[result["dataset"]], fontsize=10)
         axes.set_xlabel("nDCG@1: gold passage in the query's language first")
-        axes.set_ylabel("rescue@1: a translation first when it is gone")
+        axes.set_ylabel("rescue@1: a translation first without it")
         axes.set_ylim(bottom=0)
         axes.grid(alpha=0.3)
         axes.legend(fontsize=8)
     figure.tight_layout()
     figure.savefig(output)
-    figure.savefig(output.with_suffix(".png"), dpi=150)
 
 
 def main() -> None:
