@@ -1,6 +1,6 @@
 """Draws docs/ranking.svg: the candidates of a sample question before and after the language preference.
 
-    python benchmarks/ranking_picture.py --output docs/ranking.svg
+python benchmarks/ranking_picture.py --output docs/ranking.svg
 """
 
 from __future__ import annotations
@@ -54,10 +54,20 @@ def draw(before: list[RankedDocument], after: list[RankedDocument], output: Path
             continue
         own = row.language == LANGUAGE
         style = {"color": OWN if own else OTHER, "linewidth": 2.5 if own else 1.0}
-        axes.plot([0.36, 0.64], [min(row.rank, SHOWN + 1), min(rank, SHOWN + 1)], marker="o", markersize=4, **style)
+        axes.plot(
+            [0.36, 0.64], [min(row.rank, SHOWN + 1), min(rank, SHOWN + 1)], marker="o", markersize=4, **style
+        )
         weight = "bold" if own else "normal"
         if row.rank <= SHOWN:
-            axes.text(0.35, row.rank, f"{label(row)}  {row.rank}", ha="right", va="center", weight=weight, fontsize=9)
+            axes.text(
+                0.35,
+                row.rank,
+                f"{label(row)}  {row.rank}",
+                ha="right",
+                va="center",
+                weight=weight,
+                fontsize=9,
+            )
         if rank <= SHOWN:
             axes.text(0.65, rank, f"{rank}  {label(row)}", ha="left", va="center", weight=weight, fontsize=9)
     axes.text(0.36, 0.2, "before: relevance alone", ha="right", fontsize=9, style="italic")
@@ -72,7 +82,9 @@ def draw(before: list[RankedDocument], after: list[RankedDocument], output: Path
 
 def main() -> None:
     """Rank and draw."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--output", type=Path, required=True)
     options = parser.parse_args()
     draw(*rankings(), options.output)
