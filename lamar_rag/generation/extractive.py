@@ -1,4 +1,4 @@
-"""Answers that are quoted: the sentence of the contexts that the scorer likes best."""
+"""Answers that are quoted: the best sentence of the contexts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ExtractiveGenerator:
 
     Args:
         scorer: scores each sentence against the question.
-        floor: raw score below which the answer counts as not found; None: every best sentence is an answer.
+        floor: the best sentence's raw score below which the answer counts as not found; None: it always answers.
         splitter: called with a text and its language code ("und" where it is unknown), returns sentences.
 
     Raises:
@@ -71,13 +71,25 @@ class ExtractiveGenerator:
             for (document, source), score in zip(sentences, scores, strict=True)
         ]
 
+    def best_sentence(
+        self, question: str, contexts: Sequence[RankedDocument], *, language: str
+    ) -> ScoredSentence | None:
+        """Return the sentence with the best sum of its own score and its context's; of equal ones the first.
+
+        The context's share (its score after the language preference) keeps a stray sentence of a lesser context,
+        and one in another language than the reranker preferred, from winning. None where there is no sentence.
+        """
+        scored = self.scored_sentences(question, contexts, language=language)
+        return max(
+            scored, key=lambda sentence: sentence.score + contexts[sentence.source].score, default=None
+        )
+
     def generate(self, question: str, contexts: Sequence[RankedDocument], *, language: str) -> GeneratedText:
-        """Return the best sentence and its context's position; of equal ones the first.
+        """Return the best sentence and its context's position.
 
         Below the floor, and without any sentence, it is the not-found reply in `language`.
         """
-        scored = self.scored_sentences(question, contexts, language=language)
-        best = max(scored, key=lambda sentence: sentence.score, default=None)
+        best = self.best_sentence(question, contexts, language=language)
         if best is None or (self._floor is not None and best.score < self._floor):
             return GeneratedText(not_found_reply(language), found=False)
         return GeneratedText(best.text, source=best.source)

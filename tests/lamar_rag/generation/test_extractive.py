@@ -89,3 +89,16 @@ def test_an_own_splitter():
 def test_a_floor_that_is_no_number():
     with pytest.raises(ValueError, match="got floor=nan, expected a number"):
         generator(floor=float("nan"))
+
+
+def test_the_contexts_score_counts_beside_the_sentences():
+    # by hand: 0.5 + 0.9 = 1.4 beats 0.8 + 0.5 = 1.3
+    lesser = RankedDocument(Document("A stray sentence here."), 0.5, 2, 1, "en", False, 0.5)
+    better = RankedDocument(Document("The sentence of the better context."), 0.9, 1, 0, "en", False, 0.4)
+    scorer = TableScorer({"A stray sentence here.": 0.8, "The sentence of the better context.": 0.5})
+    generator = ExtractiveGenerator(scorer, floor=0.6)
+    best = generator.best_sentence("q", [lesser, better], language="en")
+    assert (best.text, best.score, best.source) == ("The sentence of the better context.", 0.5, 1)
+    assert not generator.generate(
+        "q", [lesser, better], language="en"
+    ).found  # the floor looks at the sentence alone
