@@ -59,8 +59,8 @@ def best_scores(data: Path, language: str, name: str, questions: int) -> tuple[l
                 (others[:3], unanswerable),
             ):
                 ranked = reranker.rerank(question, contexts, query_language=language)
-                best = generator.best_sentence(question, ranked, language=language)
-                scores.append(best.score if best else -1.0)
+                sentences = generator.scored_sentences(question, ranked, language=language)
+                scores.append(max(sentence.score for sentence in sentences))
     return answerable, unanswerable
 
 

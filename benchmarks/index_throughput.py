@@ -1,4 +1,4 @@
-"""Passages a second of `lamar index build` beside `SentenceTransformer.encode`: same model, machine and run.
+"""Passages a second of building an index beside `SentenceTransformer.encode`: same model, machine and run.
 
     python benchmarks/index_throughput.py --data DATA [--passages 2880] [--rounds 1]
 
@@ -65,7 +65,7 @@ def main() -> None:
     if options.passages and options.passages < len(everything):
         sample = random.Random(13).sample(everything, options.passages)
     texts = [document.text for document in sample or everything]
-    times: dict[str, list[float]] = {"lamar index build": [], "SentenceTransformer.encode": []}
+    times: dict[str, list[float]] = {"FaissIndex.build and save": [], "SentenceTransformer.encode": []}
     for round_ in range(options.rounds):
         for name in sorted(times, reverse=round_ % 2 == 1):
             seconds = timed_encode(texts) if name.startswith("Sentence") else timed_index(sample, corpus)
@@ -75,7 +75,7 @@ def main() -> None:
         "passages": len(texts),
         "seconds": times,
         "passages_per_second": rates,
-        "ratio": rates["lamar index build"] / rates["SentenceTransformer.encode"],
+        "ratio": rates["FaissIndex.build and save"] / rates["SentenceTransformer.encode"],
         "versions": {name: version(name) for name in ("torch", "sentence-transformers", "faiss-cpu")},
         "python": platform.python_version(),
     }

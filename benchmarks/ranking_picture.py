@@ -16,7 +16,8 @@ from lamar_rag.retrieval.faiss_index import FaissIndex
 from lamar_rag.sample_corpus import sample_documents
 from lamar_rag.types import RankedDocument
 
-QUESTION, LANGUAGE = "Wie viele Zeilen stehen normalerweise auf einer Seite der Gutenberg-Bibel?", "de"
+QUESTION, LANGUAGE = "ประเทศใดผลิตกาแฟได้มากที่สุดในโลก", "th"
+CAPTION = "Which country produces the most coffee? (asked in Thai)"  # in letters that matplotlib's font has
 SHOWN = 7
 OWN, OTHER = "#0072B2", "#777777"
 
@@ -72,7 +73,7 @@ def draw(before: list[RankedDocument], after: list[RankedDocument], output: Path
             axes.text(0.65, rank, f"{rank}  {label(row)}", ha="left", va="center", weight=weight, fontsize=9)
     axes.text(0.36, 0.2, "before: relevance alone", ha="right", fontsize=9, style="italic")
     axes.text(0.64, 0.2, "after: language preference", ha="left", fontsize=9, style="italic")
-    axes.set_title(f"“{QUESTION}”", fontsize=10)
+    axes.set_title(CAPTION, fontsize=10)
     axes.set(xlim=(0, 1), ylim=(SHOWN + 0.6, -0.2))
     axes.axis("off")
     figure.tight_layout()

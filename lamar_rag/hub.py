@@ -2,86 +2,129 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 from fnmatch import fnmatch
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
-_WEIGHT_SUFFIXES = (".safetensors", ".json", ".model", ".txt", ".bin", ".jinja")
+_ALWAYS = ["*.safetensors", "*.json", "*.model", "*.txt", "*.jinja"]
+_NEVER = ["onnx/*", "openvino/*", "coreml/*"]
+_WEIGHTS = ("*.safetensors", "*.bin")
 
 
-def resolve_model(name: str | Path) -> str:
-    """Return what `from_pretrained` should load for `name`: a local folder, or a hub id.
+def resolve_model(name: str | Path, *, trust_remote_code: bool = False) -> str:
+    """Return the folder that `from_pretrained` should load for `name`: a local one, or the hub's snapshot.
 
     A local folder and a fully cached hub model never touch the network. Before a download one line
     (logger "lamar_rag", level WARNING) says what is fetched and how large it is.
 
+    Args:
+        name: a folder, an embedded model's name or a hub id.
+        trust_remote_code: fetch the repository's Python files too.
+
     Raises:
-        ValueError: a path that does not exist.
+        ValueError: a path that does not exist, or a name that the hub does not know.
         FileNotFoundError: a hub model that is not cached while the hub is switched off or out of reach.
     """
     text = str(name)
-    if Path(text).is_dir():
-        return text
+    folder = Path(text).expanduser()
+    if folder.is_dir():
+        return str(folder)
     if isinstance(name, Path) or text.startswith((".", "/", "~")) or text.count("/") > 1:
         raise ValueError(
             f"got model folder '{text}', which does not exist: give an existing folder or a hub id"
         )
     from lamar_rag.embedded.names import HUB_EQUIVALENTS, embedded_folder
 
-    folder = embedded_folder(text)
-    if folder is not None:
-        return str(folder)
-    return _from_hub(HUB_EQUIVALENTS.get(text, text))
+    embedded = embedded_folder(text)
+    if embedded is not None:
+        return str(embedded)
+    return _from_hub(HUB_EQUIVALENTS.get(text, text), [*_ALWAYS, *(["*.py"] if trust_remote_code else [])])
 
 
-def _from_hub(repository: str) -> str:
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, RepositoryNotFoundError
+def _from_hub(repository: str, wanted: list[str]) -> str:
+    from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 
-    patterns = [f"*{suffix}" for suffix in _WEIGHT_SUFFIXES]
-    ignored = ["onnx/*", "openvino/*", "*.onnx", "coreml/*"]
-    try:
-        return snapshot_download(
-            repository, local_files_only=True, allow_patterns=patterns, ignore_patterns=ignored
-        )
-    except LocalEntryNotFoundError:
-        pass  # not cached yet: below it is announced, then fetched
-    except ValueError as error:
-        raise ValueError(
-            f"got model '{repository}', expected a folder or a hub id such as 'owner/name': {error}"
-        ) from error
+    cached = _cached(repository, wanted)
+    if cached is not None:
+        return cached
     if _is_offline():
         raise FileNotFoundError(_missing(repository, "HF_HUB_OFFLINE is set"))
     try:
-        size = _download_bytes(repository, patterns, ignored)
-        logger.warning("downloading %s from the Hugging Face Hub: %.0f MB", repository, size / 1e6)
-        return snapshot_download(repository, allow_patterns=patterns, ignore_patterns=ignored)
+        return _download(repository, wanted)
+    except GatedRepoError as error:
+        raise ValueError(
+            f"got model '{repository}', whose terms must be accepted on the hub: accept them, then `hf auth login`"
+        ) from error
     except RepositoryNotFoundError as error:
         raise ValueError(
             f"got model '{repository}', which is neither a folder nor a public model of the hub: check the name"
         ) from error
-    except (HfHubHTTPError, LocalEntryNotFoundError, OSError) as error:
+    except _unreachable_errors() as error:
         raise FileNotFoundError(
             _missing(repository, f"the hub is out of reach ({type(error).__name__})")
         ) from error
 
 
-def _download_bytes(repository: str, patterns: list[str], ignored: list[str]) -> int:
-    from huggingface_hub import HfApi
+def _cached(repository: str, wanted: list[str]) -> str | None:
+    """Return the cached snapshot, None where there is none or a download was cut short."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
 
-    siblings = HfApi().model_info(repository, files_metadata=True).siblings or []
-    return sum(
-        sibling.size or 0
-        for sibling in siblings
-        if _matches(sibling.rfilename, patterns) and not _matches(sibling.rfilename, ignored)
-    )
+    try:
+        folder = snapshot_download(repository, local_files_only=True, allow_patterns=[*wanted, "*.bin"])
+    except LocalEntryNotFoundError:
+        return None
+    except HFValidationError as error:
+        raise ValueError(
+            f"got model '{repository}', expected a folder or a hub id such as 'owner/name' ({error})"
+        ) from error
+    return folder if _is_complete(Path(folder)) else None
+
+
+def _is_complete(folder: Path) -> bool:
+    """Say whether a snapshot has a configuration, a tokenizer or modules, and every shard of its weights."""
+    if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
+        return False
+    for index in folder.glob("*.index.json"):
+        try:
+            shards = set(json.loads(index.read_text(encoding="utf-8")).get("weight_map", {}).values())
+        except (ValueError, AttributeError):
+            return False
+        if not all((folder / shard).is_file() for shard in shards):
+            return False
+    return any(path for pattern in _WEIGHTS for path in folder.rglob(pattern))
+
+
+def _download(repository: str, wanted: list[str]) -> str:
+    from huggingface_hub import HfApi, snapshot_download
+
+    files = {
+        sibling.rfilename: sibling.size or 0
+        for sibling in HfApi().model_info(repository, files_metadata=True).siblings or []
+    }
+    if not any(fnmatch(name, "*.safetensors") for name in files):
+        wanted = [*wanted, "*.bin"]
+    size = sum(files[name] for name in files if _matches(name, wanted) and not _matches(name, _NEVER))
+    logger.warning("downloading %s from the Hugging Face Hub: %.0f MB", repository, size / 1e6)
+    return snapshot_download(repository, allow_patterns=wanted, ignore_patterns=_NEVER)
 
 
 def _matches(name: str, patterns: list[str]) -> bool:
     return any(fnmatch(name, pattern) for pattern in patterns)
+
+
+def _unreachable_errors() -> tuple[type[Exception], ...]:
+    """Return what is raised without a network; which HTTP client the hub's library has depends on its version."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    clients = [import_module(name) for name in ("httpx2", "httpx") if find_spec(name) is not None]
+    return (HfHubHTTPError, OSError, *(client.TransportError for client in clients))
 
 
 def _missing(repository: str, reason: str) -> str:

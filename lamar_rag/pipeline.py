@@ -6,9 +6,9 @@ import time
 from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
+from lamar_rag.closing import Closing
 from lamar_rag.languages import detect_language, normalize_language
 from lamar_rag.preference import LanguagePreference
 from lamar_rag.profiles import DEFAULT_PROFILE, Profile, get_profile
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 
-class RagPipeline:
+class RagPipeline(Closing):
     """Answers questions from a corpus: first stage, reranker, generator.
 
     Args:
@@ -42,10 +42,7 @@ class RagPipeline:
         candidates: int = 20,
         top_n: int = 3,
     ) -> None:
-        if not 1 <= top_n <= candidates:
-            raise ValueError(
-                f"got top_n={top_n} and candidates={candidates}, expected 1 <= top_n <= candidates"
-            )
+        _check_numbers(top_n, candidates)
         self.retriever, self.reranker, self.generator = retriever, reranker, generator
         self.candidates, self.top_n = candidates, top_n
 
@@ -76,9 +73,12 @@ class RagPipeline:
         preference: LanguagePreference | None = None,
     ) -> list[RankedDocument]:
         """Return the reranked documents for a query, without an answer."""
+        wanted = self.candidates if candidates is None else candidates
+        kept = self.top_n if top_n is None else top_n
+        _check_numbers(kept, wanted)
         code = normalize_language(language) if language else detect_language(query)
-        found = self.retriever.search(query, candidates or self.candidates, query_language=code)
-        return self._rerank(query, found, code, top_n or self.top_n, preference)
+        found = self.retriever.search(query, wanted, query_language=code)
+        return self._rerank(query, found, code, kept, preference)
 
     def ask(
         self,
@@ -93,16 +93,18 @@ class RagPipeline:
         `language` is detected where it is not given; the answer is in it where the generator can.
 
         Raises:
-            ValueError: the pipeline has no generator, or `language` is unknown.
+            ValueError: the pipeline has no generator, `language` is unknown, or `top_n` is out of range.
         """
         generator = self._generator()
+        kept = self.top_n if top_n is None else top_n
+        _check_numbers(kept, self.candidates)
         timings: dict[str, float] = {}
         with _stage(timings, "language"):
             code = normalize_language(language) if language else detect_language(question)
         with _stage(timings, "retrieve"):
             found = self.retriever.search(question, self.candidates, query_language=code)
         with _stage(timings, "rerank"):
-            contexts = self._rerank(question, found, code, top_n or self.top_n, preference)
+            contexts = self._rerank(question, found, code, kept, preference)
         with _stage(timings, "generate"):
             text = generator.generate(question, contexts, language=code)
         timings["total"] = sum(timings.values())
@@ -144,18 +146,10 @@ class RagPipeline:
     def close(self) -> None:
         """Free the memory of the models and the index."""
         self.reranker.close()
-        for part in (self.generator, self.retriever):
+        for part in (self.generator, getattr(self.retriever, "embedder", None), self.retriever):
             close = getattr(part, "close", None)
             if close is not None:
                 close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _rerank(
         self,
@@ -176,6 +170,11 @@ class RagPipeline:
                 "this pipeline has no generator: use search(), or give one to RagPipeline(generator=...)"
             )
         return self.generator
+
+
+def _check_numbers(top_n: int, candidates: int) -> None:
+    if not 1 <= top_n <= candidates:
+        raise ValueError(f"got top_n={top_n} and candidates={candidates}, expected 1 <= top_n <= candidates")
 
 
 @contextmanager

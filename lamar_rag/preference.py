@@ -39,7 +39,11 @@ class LanguagePreference:
 
     def __post_init__(self) -> None:
         for name, value in (("weight", self.weight), ("floor", self.floor)):
-            if value is not None and not math.isfinite(value):
+            if value is None and name == "floor":
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise ValueError(f"got {name}={value!r} for the language preference, expected a number")
+            if not math.isfinite(value):
                 raise ValueError(f"got {name}={value} for the language preference, expected a finite number")
         if self.preferred is None:
             return
@@ -79,7 +83,8 @@ class LanguagePreference:
             )
         if self.weight == 0.0 or len(scores) == 0:
             return scores.copy()
-        bonus = self.weight * (spread or estimated_spread(scores)) * self.shares(languages, query_language)
+        unit = estimated_spread(scores) if spread is None else spread
+        bonus = self.weight * unit * self.shares(languages, query_language)
         if self.floor is not None:
             bonus = np.where(scores >= self.floor, bonus, 0.0)
         return np.asarray(scores + bonus, dtype=np.float32)

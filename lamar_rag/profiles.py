@@ -36,8 +36,8 @@ class Profile:
             )
 
 
-# The weight is the point with the best harmonic mean of nDCG@1 and rescue@1 on the development set
-# (docs/language-preference.md), not on XQuAD.
+# The weight has the best mean, over two development sets, of the harmonic mean of nDCG@1 and rescue@1; XQuAD took
+# no part (docs/language-preference.md).
 _PROFILES = {
     "embedded": Profile(
         name="embedded",

@@ -6,12 +6,12 @@ import math
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lamar_rag.languages import detect_language, detect_languages, normalize_language
+from lamar_rag.closing import Closing
+from lamar_rag.languages import UNDETERMINED, detect_language, detect_languages, normalize_language
 from lamar_rag.preference import LanguagePreference
 from lamar_rag.types import Document, LongDocuments, RankedDocument, Scored, Scorer
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 DEFAULT_MODEL = "nlpai-lab/LAMAR-600m"
 
 
-class Reranker:
+class Reranker(Closing):
     """Orders documents by their relevance to a query, with a dial for their language.
 
     The model is loaded on first use (a hub model is then downloaded, after a line that says so). One
@@ -92,7 +92,7 @@ class Reranker:
             if self._scorer is None:
                 from lamar_rag.scorer_factory import build_scorer
 
-                self._scorer = build_scorer(str(self._given), **self._options)  # type: ignore[arg-type]
+                self._scorer = build_scorer(self._given, **self._options)  # type: ignore[arg-type]
             return self._scorer
 
     def score(self, query: str, documents: Sequence[Document | str]) -> FloatArray:
@@ -145,10 +145,10 @@ class Reranker:
         """
         if not documents:
             return []
-        languages = [document.language or "und" for document in documents]
+        languages = [normalize_language(document.language or UNDETERMINED) for document in documents]
         chosen = preference or self.preference
         spread = self.scorer.spread if chosen.weight else None
-        final = chosen.apply(scored.scores, languages, query_language, spread=spread)
+        final = chosen.apply(scored.scores, languages, normalize_language(query_language), spread=spread)
         threshold = score_threshold if score_threshold is not None else self.score_threshold
         kept = [
             i
@@ -174,14 +174,6 @@ class Reranker:
         with self._lock:
             if self._scorer is not None:
                 self._scorer.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _scored(
         self, query: str, documents: Sequence[Document], language: str, long_documents: LongDocuments

@@ -27,15 +27,15 @@ def build_scorer(
     Raises:
         ValueError: the model is neither.
     """
-    options: dict[str, Any] = {"device": device, "trust_remote_code": trust_remote_code}
+    options: dict[str, Any] = {"device": device, "dtype": dtype, "trust_remote_code": trust_remote_code}
     if max_batch_tokens is not None:  # each way of scoring has a default of its own
         options["max_batch_tokens"] = max_batch_tokens
-    folder = Path(resolve_model(model))
+    folder = Path(resolve_model(model, trust_remote_code=trust_remote_code))
     architectures = _architectures(folder)
     if any("ForSequenceClassification" in name for name in architectures):
         from lamar_rag.scoring.cross_encoder import CrossEncoderScorer
 
-        return CrossEncoderScorer(model, dtype=dtype, **options)
+        return CrossEncoderScorer(model, **options)
     if (folder / "modules.json").is_file():
         from lamar_rag.retrieval.sentence_embedder import SentenceEmbedder
         from lamar_rag.scoring.bi_encoder import BiEncoderScorer

@@ -22,8 +22,20 @@ _EXTRAS = {
     "demo": ("streamlit",),
     "serve": ("fastapi", "uvicorn"),
     "ray": ("ray",),
+    "gpu": ("faiss-gpu-cu12", "vllm"),
 }
-_CORE = ("torch", "transformers", "tokenizers", "safetensors", "huggingface-hub", "numpy", "py3langid")
+_CORE = (
+    "torch",
+    "transformers",
+    "tokenizers",
+    "safetensors",
+    "huggingface-hub",
+    "numpy",
+    "platformdirs",
+    "filelock",
+    "py3langid",
+    "python-iso639",
+)
 _INSTEAD = {"faiss-cpu": "faiss-gpu-cu12"}
 
 
@@ -99,7 +111,9 @@ def _embedded_models() -> list[Finding]:
             continue
         folder = cache_dir() / "models" / row.name
         if not folder.is_dir():
-            findings.append(Finding(f"model {row.name}", True, "not made yet (made on first use)"))
+            there = _is_packaged(row.name)
+            detail = "not made yet (made on first use)" if there else "its package is missing"
+            findings.append(Finding(f"model {row.name}", there, detail, None if there else row.install))
             continue
         problems = verify(folder)
         fix = f"rm -r '{folder}' (it is made anew on next use)" if problems else None
@@ -107,6 +121,13 @@ def _embedded_models() -> list[Finding]:
             Finding(f"model {row.name}", not problems, "; ".join(problems) or str(folder), fix, True)
         )
     return findings
+
+
+def _is_packaged(name: str) -> bool:
+    from lamar_rag.embedded.e5_folder import E5_SMALL, packaged_e5_file
+    from lamar_rag.embedded.gguf_models import is_installed
+
+    return packaged_e5_file() is not None if name == E5_SMALL else is_installed(name)
 
 
 def _hardware() -> Finding:

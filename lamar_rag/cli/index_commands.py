@@ -44,12 +44,19 @@ def build(
     from lamar_rag.profiles import get_profile
     from lamar_rag.retrieval.corpus_reader import read_corpus
     from lamar_rag.retrieval.faiss_index import FaissIndex
+    from lamar_rag.retrieval.index_folder import check_target
 
     changes: dict[str, Any] = {"embedder": embedder, "centring": centring}
     chosen = get_profile(profile, **{name: value for name, value in changes.items() if value is not None})
+    model = build_embedder(chosen)
+    if centring and model.centring is None:
+        raise ValueError(
+            f"got --centring, but there are no language means for '{chosen.embedder}': leave it out"
+        )
+    check_target(out)
     start = time.perf_counter()
     reader = read_corpus(corpus, skip_bad=skip_bad)
-    with FaissIndex.build(reader, build_embedder(chosen), kind=kind, progress=not as_json) as index:
+    with FaissIndex.build(reader, model, kind=kind, progress=not as_json) as index:
         index.save(out)
         _report(index, reader, out, time.perf_counter() - start, len(index), as_json)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from io import TextIOWrapper
 
 import typer
 
@@ -46,6 +47,11 @@ def options(
 
 def main() -> None:
     """Run the command line; a user's mistake exits with 2 and one line on stderr (LAMAR_DEBUG=1 shows where)."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(
+            stream, TextIOWrapper
+        ):  # any language, in any terminal, and no broken character stops us
+            stream.reconfigure(encoding="utf-8", errors="replace")
     try:
         app()
     except (ValueError, OSError, MissingExtraError) as error:

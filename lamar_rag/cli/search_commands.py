@@ -134,10 +134,11 @@ def _name_terms(generator: str) -> None:
     """Say on stderr which terms a generator comes under, where they are more than an open-source licence."""
     import sys
 
+    from lamar_rag.cache import cache_dir
     from lamar_rag.embedded.gguf_models import GGUF_MODELS, licence_notice
 
     notice = licence_notice(generator) if generator in GGUF_MODELS else None
-    if notice is not None:
+    if notice is not None and (cache_dir() / "models" / generator).is_dir():  # making it says so itself
         sys.stderr.write(f"lamar: {notice.text}\n")
 
 

@@ -132,7 +132,7 @@ def _json_files(parsed: E5File) -> dict[str, object]:
             "vocab_size": parsed.vocabulary,
             "max_position_embeddings": parsed.positions,
             "type_vocab_size": parsed.token_types,
-            "layer_norm_eps": 1e-12,
+            "layer_norm_eps": parsed.layer_norm_epsilon,
             "hidden_act": "gelu",
             "pad_token_id": parsed.pad,
             "bos_token_id": parsed.bos,

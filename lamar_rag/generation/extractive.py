@@ -29,7 +29,7 @@ class ExtractiveGenerator:
 
     Args:
         scorer: scores each sentence against the question.
-        floor: the best sentence's raw score below which the answer counts as not found; None: it always answers.
+        floor: raw score below which a sentence is no answer; None: it always answers.
         splitter: called with a text and its language code ("und" where it is unknown), returns sentences.
 
     Raises:
@@ -76,10 +76,13 @@ class ExtractiveGenerator:
     ) -> ScoredSentence | None:
         """Return the sentence with the best sum of its own score and its context's; of equal ones the first.
 
-        The context's share (its score after the language preference) keeps a stray sentence of a lesser context,
-        and one in another language than the reranker preferred, from winning. None where there is no sentence.
+        Sentences below the floor do not take part. The context's share (its score after the language preference,
+        in the same scorer's units) keeps a stray sentence of a lesser context, and one in another language than
+        the reranker preferred, from winning. None where no sentence is left.
         """
         scored = self.scored_sentences(question, contexts, language=language)
+        if self._floor is not None:
+            scored = [sentence for sentence in scored if sentence.score >= self._floor]
         return max(
             scored, key=lambda sentence: sentence.score + contexts[sentence.source].score, default=None
         )
@@ -87,10 +90,10 @@ class ExtractiveGenerator:
     def generate(self, question: str, contexts: Sequence[RankedDocument], *, language: str) -> GeneratedText:
         """Return the best sentence and its context's position.
 
-        Below the floor, and without any sentence, it is the not-found reply in `language`.
+        Where every sentence is below the floor, and without any sentence, it is the not-found reply in `language`.
         """
         best = self.best_sentence(question, contexts, language=language)
-        if best is None or (self._floor is not None and best.score < self._floor):
+        if best is None:
             return GeneratedText(not_found_reply(language), found=False)
         return GeneratedText(best.text, source=best.source)
 

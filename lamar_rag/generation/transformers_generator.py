@@ -6,9 +6,9 @@ import queue
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, get_args
 
+from lamar_rag.closing import Closing
 from lamar_rag.generation.causal_lm import CausalLM, load_causal_lm
 from lamar_rag.generation.prompt_encoder import PromptEncoder, PromptStyle
 from lamar_rag.generation.prompts import not_found_reply
@@ -19,7 +19,7 @@ Dtype = Literal["float32", "bfloat16", "float16", "auto"]
 Item = tuple[str, Sequence[RankedDocument], str]  # question, contexts, language
 
 
-class TransformersGenerator:
+class TransformersGenerator(Closing):
     """Writes answers with a causal language model, greedily, in the question's language.
 
     The model is loaded on first use. Threads may share a generator: their calls wait for each other.
@@ -142,14 +142,6 @@ class TransformersGenerator:
         gc.collect()
         if torch.cuda.is_available():
             torch.cuda.empty_cache()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def _load(self) -> tuple[CausalLM, PromptEncoder]:
         """Return the model and the writer of its prompts; the caller holds the lock."""

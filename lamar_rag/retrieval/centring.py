@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from lamar_rag.types import FloatArray, TextKind
 
 GLOBAL = "*"  # the mean over languages, for a language without a mean of its own
-_SHIPPED = {"multilingual-e5-small": "e5_small_centring.safetensors"}
+_E5_SMALL = "e5_small_centring.safetensors"
+_SHIPPED = {"multilingual-e5-small": _E5_SMALL, "intfloat/multilingual-e5-small": _E5_SMALL}
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ class LanguageCentring:
         if len(vectors) == 0:
             return vectors.copy()
         means = self.means[kind]
-        centred = vectors - np.stack([means.get(language, means[GLOBAL]) for language in languages])
+        codes = {language: normalize_language(language) for language in set(languages)}
+        centred = vectors - np.stack([means.get(codes[language], means[GLOBAL]) for language in languages])
         return unit_vectors(centred)
 
     def save(self, path: Path) -> None:

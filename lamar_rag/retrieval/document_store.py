@@ -152,13 +152,15 @@ class DocumentStore:
     def __iter__(self) -> Iterator[Document]:
         """Yield all documents by position, a page at a time (other threads may read meanwhile)."""
         last = -1
-        while True:
-            with self._lock:
-                rows = self._connection.execute(_AFTER, (last, _PAGE)).fetchall()
-            yield from (_to_document(row[1:]) for row in rows)
-            if not rows:
-                return
-            last = rows[-1][0]
+        while page := self.page(last):
+            yield from (document for _, document in page)
+            last = page[-1][0]
+
+    def page(self, after: int) -> list[tuple[int, Document]]:
+        """Return the next documents after a position, each with its own; empty at the end."""
+        with self._lock:
+            rows = self._connection.execute(_AFTER, (after, _PAGE)).fetchall()
+        return [(int(row[0]), _to_document(row[1:])) for row in rows]
 
     def close(self) -> None:
         """Close the database; a temporary one is gone."""
@@ -215,7 +217,7 @@ def _unbind(value: str | bytes) -> str:
 
 def _dump(document: Document, position: int) -> str:
     try:
-        return json.dumps(dict(document.metadata))
+        return json.dumps(dict(document.metadata), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(
             f"document {position} ('{document.id}') has metadata that JSON cannot hold ({error}): "

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lamar_rag.closing import Closing
 from lamar_rag.retrieval.index_data import IndexData
 from lamar_rag.retrieval.index_folder import load_folder, save_folder
 from lamar_rag.retrieval.index_kinds import IndexKind, RequestedKind
@@ -26,22 +26,19 @@ if TYPE_CHECKING:
 DEFAULT_K = 20
 
 
-class FaissIndex:
+class FaissIndex(Closing):
     """A `Retriever` over FAISS vectors and an SQLite file of documents. Made by `build` or `load`.
 
     Any number of threads may search one index; `add` waits for them and they for it. Equal scores come
     in the order in which the documents were added. Passages are embedded as their text alone, without
     the title. An index that was never saved lives in temporary files and is gone after `close`.
-
-    Example:
-        >>> index = FaissIndex.build(read_corpus("docs/"), embedder)   # doctest: +SKIP
-        >>> index.search("Wie alt ist die Erde?", k=5)                 # doctest: +SKIP
     """
 
     def __init__(self, embedder: Embedder, data: IndexData) -> None:
         self._embedder = embedder
         self._data: IndexData | None = data
         self._lock = SharedLock()
+        self._origin: tuple[Path, IndexManifest] | None = None  # where it was loaded from or saved to last
 
     @classmethod
     def build(
@@ -89,7 +86,9 @@ class FaissIndex:
 
         def open_files(manifest: IndexManifest, vectors_path: Path, documents_path: Path) -> FaissIndex:
             manifest.check_embedder(embedder, place)
-            return cls(embedder, IndexData.open(vectors_path, documents_path, manifest, gpu=gpu))
+            index = cls(embedder, IndexData.open(vectors_path, documents_path, manifest, gpu=gpu))
+            index._origin = (place.resolve(), manifest)
+            return index
 
         return load_folder(place, open_files)
 
@@ -106,10 +105,13 @@ class FaissIndex:
         """Save into a new or empty folder, or over a saved index: whole or not at all, even when killed.
 
         Raises:
-            ValueError: if the folder holds something else.
+            ValueError: if the folder holds something else, or an index that changed since it was loaded.
         """
+        place = Path(folder).resolve()
+        expected = self._origin[1] if self._origin is not None and self._origin[0] == place else None
         with self._reading() as data:
-            save_folder(Path(folder), data.vectors.write, data.store.write, self._describe)
+            written = save_folder(place, data.vectors.write, data.store.write, self._describe, expected)
+        self._origin = (place, written)
 
     def add(
         self,
@@ -235,8 +237,15 @@ class FaissIndex:
         return [stored[document_id][1] for document_id in ids]
 
     def iter_documents(self) -> Iterator[Document]:
-        """Yield all documents in the order in which they were added."""
-        return iter(self._live.store)
+        """Yield all documents in the order in which they were added, those of a later `add` included."""
+        last = -1
+        while True:
+            with self._reading() as data:
+                page = data.store.page(last)
+            if not page:
+                return
+            yield from (document for _, document in page)
+            last = page[-1][0]
 
     def __len__(self) -> int:
         return len(self._live.languages)
@@ -262,14 +271,6 @@ class FaissIndex:
             if self._data is not None:
                 self._data.close()
                 self._data = None
-
-    def __enter__(self) -> FaissIndex:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def _live(self) -> IndexData:

@@ -8,7 +8,6 @@ A reader that is overtaken by a save finds a file gone, reads the new manifest a
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sqlite3
 from collections.abc import Callable
@@ -17,10 +16,12 @@ from typing import TypeVar
 
 from filelock import FileLock, Timeout
 
+from lamar_rag.cache import file_sha256
 from lamar_rag.retrieval.index_manifest import (
     DOCUMENTS_FILE,
     MANIFEST_NAME,
     VECTORS_FILE,
+    DamagedIndexError,
     IndexManifest,
     SavedFile,
     read_manifest,
@@ -39,7 +40,8 @@ def save_folder(
     write_vectors: Callable[[Path], None],
     write_documents: Callable[[Path], None],
     describe: Callable[[SavedFile, SavedFile], IndexManifest],
-) -> None:
+    expected: IndexManifest | None = None,
+) -> IndexManifest:
     """Save an index into `folder`, which is made where it is missing.
 
     Args:
@@ -47,23 +49,33 @@ def save_folder(
         write_vectors: writes the vector file at the path it is given.
         write_documents: writes the document file likewise.
         describe: makes the manifest of the two files.
+        expected: the manifest that this index was loaded from; a folder that has another by now is left alone.
+
+    Returns:
+        The manifest as it was written.
 
     Raises:
-        ValueError: if the folder holds something else, or another process keeps saving into it.
+        ValueError: if the folder holds something else, was changed since the index was loaded from it, or
+            another process keeps saving into it.
     """
-    if folder.exists() and not folder.is_dir():
-        raise ValueError(f"cannot save an index to '{folder}': it is a file, expected a folder")
+    check_target(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    _check_replaceable(folder)
     try:
         with FileLock(folder / _LOCK_NAME, timeout=_LOCK_SECONDS):
-            _check_replaceable(folder)
+            check_target(folder)
+            if expected is not None and read_manifest(folder) != expected:
+                raise ValueError(
+                    f"the index in '{folder}' was changed since this one was loaded from it: load it again and "
+                    "repeat the change, or save to another folder"
+                )
             _delete(folder, _UNFINISHED)
             vectors = _write_payload(folder, "vectors", ".faiss", write_vectors)
             documents = _write_payload(folder, "documents", ".sqlite", write_documents)
             _sync_folder(folder)
-            _replace_manifest(folder, describe(vectors, documents))
+            manifest = describe(vectors, documents)
+            _replace_manifest(folder, manifest)
             _delete_unnamed(folder, keep={vectors.name, documents.name})
+            return manifest
     except Timeout as error:
         raise ValueError(
             f"another process has been saving into '{folder}' for {_LOCK_SECONDS} s: "
@@ -96,11 +108,31 @@ def load_folder(folder: Path, open_files: Callable[[IndexManifest, Path, Path], 
     raise ValueError(f"the index in '{folder}' is replaced faster than it can be read: load it again")
 
 
-def _check_replaceable(folder: Path) -> None:
-    if (folder / MANIFEST_NAME).exists():
-        read_manifest(folder)
+def check_target(folder: Path) -> None:
+    """Make sure that an index may be saved into a folder: a new or empty one, or one that holds an index.
+
+    A damaged index may be replaced where nothing else lies beside it.
+
+    Raises:
+        ValueError: a file, an index of a newer version, or a folder with other files.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"cannot save an index to '{folder}': it is a file, expected a folder")
+    if not folder.exists():
         return
-    foreign = sorted(path.name for path in folder.iterdir() if not _is_ours(path.name))
+    damaged = False
+    if (folder / MANIFEST_NAME).exists():
+        try:
+            read_manifest(folder)
+        except DamagedIndexError:
+            damaged = True
+        else:
+            return
+    foreign = sorted(
+        path.name
+        for path in folder.iterdir()
+        if not (_is_ours(path.name) or (damaged and path.name == MANIFEST_NAME))
+    )
     if foreign:
         raise ValueError(
             f"'{folder}' holds other files ('{foreign[0]}') and no index: save to a new or an empty folder"
@@ -117,7 +149,7 @@ def _write_payload(folder: Path, stem: str, suffix: str, write: Callable[[Path],
     try:
         write(unfinished)
         _sync(unfinished)
-        digest = _sha256(unfinished)
+        digest = file_sha256(unfinished)
         file = SavedFile(f"{stem}-{digest[:16]}{suffix}", unfinished.stat().st_size, digest)
         unfinished.replace(folder / file.name)
     finally:
@@ -157,14 +189,9 @@ def _verified(folder: Path, file: SavedFile) -> Path:
         raise ValueError(
             f"'{path}' is damaged: got {size} bytes, expected {file.bytes}: build the index again"
         )
-    if _sha256(path) != file.sha256:
+    if file_sha256(path) != file.sha256:
         raise ValueError(f"'{path}' is damaged: its checksum is not the manifest's: build the index again")
     return path
-
-
-def _sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _sync(path: Path) -> None:

@@ -23,6 +23,10 @@ DOCUMENTS_FILE = re.compile(r"documents-[0-9a-f]{16}\.sqlite")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
+class DamagedIndexError(ValueError):
+    """A saved index cannot be read any more; it may be replaced."""
+
+
 @dataclass(frozen=True, slots=True)
 class SavedFile:
     """A data file beside the manifest."""
@@ -97,7 +101,7 @@ def read_manifest(folder: Path) -> IndexManifest:
             f"no index in '{folder}' ({MANIFEST_NAME} is missing): build one with `lamar index build`"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"'{path}' is damaged ({error}): build the index again") from error
+        raise DamagedIndexError(f"'{path}' is damaged ({error}): build the index again") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise ValueError(f"'{path}' is not the manifest of a lamar index: name another folder")
     version = content.get("format_version")
@@ -110,7 +114,7 @@ def read_manifest(folder: Path) -> IndexManifest:
         return _from_dict(content)
     except (KeyError, TypeError, ValueError) as error:
         reason = f"no {error}" if isinstance(error, KeyError) else str(error)
-        raise ValueError(f"'{path}' is damaged ({reason}): build the index again") from error
+        raise DamagedIndexError(f"'{path}' is damaged ({reason}): build the index again") from error
 
 
 def _from_dict(content: dict[str, Any]) -> IndexManifest:

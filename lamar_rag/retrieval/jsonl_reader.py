@@ -38,7 +38,7 @@ def read_jsonl(
 
 def _parse_object(line: bytes, file: str, number: int) -> dict[str, Any]:
     try:
-        row = json.loads(line.decode("utf-8"))
+        row = json.loads(line.decode("utf-8"), parse_constant=_refuse_constant)
     except UnicodeDecodeError as error:
         reason = f"invalid UTF-8 at byte {error.start} of the line"
         raise BadRowError(file, number, reason, "save the file as UTF-8") from error
@@ -51,12 +51,21 @@ def _parse_object(line: bytes, file: str, number: int) -> dict[str, Any]:
     return row
 
 
+def _refuse_constant(name: str) -> None:
+    """NaN and the infinities are no JSON, and nothing could print them again."""
+    raise ValueError(f"{name} is no JSON number")
+
+
 def _to_document(row: dict[str, Any], file: str, number: int, text_key: str) -> Document:
     """Make a document; keys that `Document` does not know go into its metadata."""
     if text_key not in row:
         reason = f"no '{text_key}' (got {', '.join(map(repr, list(row)[:8])) or 'no keys'})"
         raise BadRowError(file, number, reason, f"give the row a '{text_key}' or name its key with text_key")
-    text = _typed(row, text_key, str, file, number)
+    text = row[text_key]
+    if not isinstance(text, str):
+        raise BadRowError(
+            file, number, f"'{text_key}' is a {_type_name(text)}, expected a string", "write a string"
+        )
     if not text.strip():
         raise BadRowError(file, number, f"'{text_key}' is empty", "give the row a text or remove it")
     metadata = {key: value for key, value in row.items() if key not in _FIELDS and key != text_key}

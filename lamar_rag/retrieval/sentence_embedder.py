@@ -16,6 +16,7 @@ from lamar_rag.languages import UNDETERMINED
 from lamar_rag.retrieval.centring import LanguageCentring, shipped_centring
 from lamar_rag.scoring.batching import token_batches
 from lamar_rag.text import replace_surrogates
+from lamar_rag.torch_options import check_dtype, free_memory, torch_device
 from lamar_rag.windows import text_windows
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class SentenceEmbedder:
         prefixes: {"query": ..., "passage": ...}; by default the model's known ones, else the prompts that
             its own configuration names, else none.
         device: such as "cpu" or "cuda"; by default the best there is.
+        dtype: "float32", "float16" or "bfloat16"; by default the model's own.
         max_batch_tokens: padded tokens a batch; the texts are batched in order of their length.
     """
 
@@ -67,6 +69,7 @@ class SentenceEmbedder:
         centring: Literal["auto"] | LanguageCentring | None = "auto",
         prefixes: dict[str, str] | None = None,
         device: str | None = None,
+        dtype: str | None = None,
         max_batch_tokens: int = 4096,
         trust_remote_code: bool = False,
     ) -> None:
@@ -76,7 +79,11 @@ class SentenceEmbedder:
             )
         if prefixes is not None and set(prefixes) != {"query", "passage"}:
             raise ValueError(f"got prefixes for {sorted(prefixes)}, expected the keys 'query' and 'passage'")
-        self._name = str(model)
+        if centring not in ("auto", None) and not isinstance(centring, LanguageCentring):
+            raise ValueError(f"got centring={centring!r}, expected 'auto', None or a LanguageCentring")
+        check_dtype(dtype)
+        self._source, self._name = model, str(model)
+        self._dtype = dtype
         self._centring = shipped_centring(self._name) if centring == "auto" else centring
         self._prefixes = prefixes if prefixes is not None else known_prefixes(self._name)
         self._device = device
@@ -154,6 +161,7 @@ class SentenceEmbedder:
         """Free the model's memory; the next call loads it again."""
         with self._lock:
             self._loaded = None
+        free_memory()
 
     def _embed_plain(self, texts: Sequence[str], kind: TextKind, progress: bool) -> FloatArray:
         model = self._load()
@@ -200,7 +208,10 @@ class SentenceEmbedder:
             if self._loaded is None:
                 library = require("sentence_transformers", extra="rag", purpose="an embedding model")
                 self._loaded = library.SentenceTransformer(
-                    resolve_model(self._name), device=self._device, trust_remote_code=self._trust_remote_code
+                    resolve_model(self._source, trust_remote_code=self._trust_remote_code),
+                    device=str(torch_device(self._device)),
+                    model_kwargs={} if self._dtype is None else {"dtype": self._dtype},
+                    trust_remote_code=self._trust_remote_code,
                 )
             return self._loaded
 

@@ -17,8 +17,9 @@ if TYPE_CHECKING:
 # By model and centring: the median, over queries, of the standard deviation of the scores of the 20 best
 # candidates, measured on the NTREX development set of benchmarks/preference_dial.py.
 _SPREADS: dict[tuple[str, str | None], float] = {
-    ("multilingual-e5-small", None): 0.015,
-    ("multilingual-e5-small", "ntrex-51"): 0.052,
+    (name, centring): spread
+    for name in ("multilingual-e5-small", "intfloat/multilingual-e5-small")
+    for centring, spread in ((None, 0.015), ("ntrex-51", 0.052))
 }
 
 

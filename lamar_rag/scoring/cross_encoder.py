@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from lamar_rag.languages import UNDETERMINED
 from lamar_rag.scoring.batching import token_batches
 from lamar_rag.scoring.checks import checked_scores
 from lamar_rag.text import replace_surrogates
+from lamar_rag.torch_options import check_dtype, free_memory, torch_device
 from lamar_rag.types import Document, LongDocuments, Scored
 from lamar_rag.windows import window_spans
 
@@ -48,7 +48,7 @@ class CrossEncoderScorer:
     Args:
         model: a hub id or a folder.
         max_length: tokens a pair may have; by default what the model supports. Only the document is cut,
-            and the query only beyond three quarters of it.
+            and the query only beyond three quarters of what is left beside the special tokens.
         window_overlap: tokens that neighbouring windows share with `long_documents="windows"`.
     """
 
@@ -72,7 +72,12 @@ class CrossEncoderScorer:
             raise ValueError(
                 f"got max_batch_tokens={max_batch_tokens}, expected at least 1 (16384 is the default)"
             )
-        self._name = str(model)
+        if window_overlap < 0:
+            raise ValueError(
+                f"got window_overlap={window_overlap}, expected at least 0 tokens (64 is the default)"
+            )
+        check_dtype(dtype)
+        self._source, self._name = model, str(model)
         self._device, self._dtype, self._max_length = device, dtype, max_length
         self._max_batch_tokens, self._window_overlap = max_batch_tokens, window_overlap
         self._spread, self._trust_remote_code = spread, trust_remote_code
@@ -115,18 +120,14 @@ class CrossEncoderScorer:
         """Free the model's memory; the next call loads it again."""
         with self._lock:
             self._loaded = None
-            gc.collect()
-            import torch
-
-            if torch.cuda.is_available():
-                torch.cuda.empty_cache()
+        free_memory()
 
     def _encode(
         self, loaded: _Loaded, query: str, texts: Sequence[str], in_windows: bool
     ) -> tuple[list[Encoding], list[int], np.ndarray[tuple[int], np.dtype[np.bool_]]]:
         """Return the pairs, the document of each pair, and which documents (or all, by the query) were cut."""
         tokenizer = loaded.tokenizer
-        query_limit = int(_QUERY_SHARE * loaded.max_length)
+        query_limit = int(_QUERY_SHARE * (loaded.max_length - loaded.specials))
         query_tokens = tokenizer.encode(
             query[: _CHARACTERS_PER_TOKEN * loaded.max_length], add_special_tokens=False
         )
@@ -170,10 +171,9 @@ class CrossEncoderScorer:
             return self._loaded
 
     def _load_now(self) -> _Loaded:
-        import torch
         from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
-        folder = resolve_model(self._name)
+        folder = resolve_model(self._source, trust_remote_code=self._trust_remote_code)
         options = {"trust_remote_code": self._trust_remote_code, "local_files_only": True}
         model = AutoModelForSequenceClassification.from_pretrained(
             folder, dtype=self._dtype or "auto", **options
@@ -191,13 +191,18 @@ class CrossEncoderScorer:
             )
         backend.no_truncation()
         backend.no_padding()
-        device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
+        supported = _supported_length(model.config, tokenizer.model_max_length)
+        if self._max_length is not None and self._max_length > supported:
+            raise ValueError(
+                f"got max_length={self._max_length} for model {self._name}, which reads {supported} tokens: "
+                f"give at most {supported}, or None"
+            )
         return _Loaded(
-            model.eval().to(device),
+            model.eval().to(torch_device(self._device)),
             backend,
             pad_id=tokenizer.pad_token_id if tokenizer.pad_token_id is not None else 0,
             type_ids="token_type_ids" in tokenizer.model_input_names,
-            max_length=self._max_length or _supported_length(model.config, tokenizer.model_max_length),
+            max_length=self._max_length or supported,
             specials=backend.num_special_tokens_to_add(True),
         )
 

@@ -110,6 +110,14 @@ def test_wrong_numbers_are_named():
             pipeline(**options)
 
 
+def test_zero_is_no_default():
+    for options in ({"top_n": 0}, {"candidates": 0}, {"top_n": 50}, {"candidates": 2}):
+        with pytest.raises(ValueError, match="1 <= top_n <= candidates"):
+            pipeline().search(QUESTION, **options)
+    with pytest.raises(ValueError, match="top_n=0"):
+        pipeline().ask(QUESTION, top_n=0)
+
+
 def test_close_reaches_the_parts():
     pipe = pipeline()
     with pipe:

@@ -79,6 +79,8 @@ def test_weight_zero_is_the_identity_and_the_input_stays(rows):
         ({"weight": float("nan")}, "weight=nan"),
         ({"weight": float("inf")}, "weight=inf"),
         ({"floor": float("nan")}, "floor=nan"),
+        ({"weight": "1"}, "weight='1'"),
+        ({"weight": None}, "weight=None"),
         ({"preferred": ()}, "empty list"),
         ({"preferred": "de"}, r"preferred=\['de'\]"),
         ({"preferred": ("xx-not-a-language",)}, "xx-not-a-language"),

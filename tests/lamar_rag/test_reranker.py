@@ -117,6 +117,12 @@ def test_moving_the_dial_needs_no_new_scores():
         )
 
 
+def test_order_takes_any_form_of_a_code():
+    scorer = TableScorer(TABLE)
+    reranker = Reranker(scorer, preference=LanguagePreference(weight=9.0))
+    assert ids(reranker.order(DOCUMENTS, scorer.score("q", DOCUMENTS), "deu_Latn"))[0] == "a"
+
+
 def test_threads_with_different_options_get_what_they_would_get_alone():
     reranker = Reranker(TableScorer(TABLE))
     options = [

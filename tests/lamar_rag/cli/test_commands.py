@@ -8,6 +8,7 @@ import sys
 import pytest
 from tiny_models import tiny_cross_encoder
 
+from lamar_rag.cache import cache_dir
 from lamar_rag.cli.main import main
 
 ROWS = [
@@ -153,6 +154,25 @@ def test_a_bad_row_is_named_with_its_line_and_can_be_skipped(lamar, tmp_path):
     assert ":3: " in err
 
 
+def test_a_bad_target_is_found_before_the_work(lamar, corpus, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    code, _, err = lamar("index", "build", str(corpus), "--out", str(tmp_path))
+    assert code == 2
+    assert "holds other files ('mine.txt')" in err
+    code, _, err = lamar(
+        "index",
+        "build",
+        str(corpus),
+        "--out",
+        str(tmp_path / "new"),
+        "--embedder",
+        "BAAI/bge-m3",
+        "--centring",
+    )
+    assert code == 2
+    assert "no language means for 'BAAI/bge-m3'" in err
+
+
 def test_rerank_equals_the_library(lamar, tmp_path, corpus):
     from lamar_rag import LanguagePreference, Reranker
     from lamar_rag.retrieval.corpus_reader import read_corpus
@@ -250,7 +270,11 @@ class TestRealIndex:
         _, out, _ = lamar("index", "info", str(copy), "--json")
         assert json.loads(out)["documents"] == 6
 
-    def test_quickstart(self, lamar, monkeypatch):
+    def test_quickstart(self, lamar, monkeypatch, tmp_path):
+        (tmp_path / "models").symlink_to(
+            cache_dir() / "models"
+        )  # an own sample index, the models made already
+        monkeypatch.setenv("LAMAR_CACHE", str(tmp_path))
         code, out, _ = lamar("quickstart")
         assert code == 0
         assert out.count("before: by relevance alone") == 6

@@ -96,9 +96,9 @@ def test_the_contexts_score_counts_beside_the_sentences():
     lesser = RankedDocument(Document("A stray sentence here."), 0.5, 2, 1, "en", False, 0.5)
     better = RankedDocument(Document("The sentence of the better context."), 0.9, 1, 0, "en", False, 0.4)
     scorer = TableScorer({"A stray sentence here.": 0.8, "The sentence of the better context.": 0.5})
-    generator = ExtractiveGenerator(scorer, floor=0.6)
-    best = generator.best_sentence("q", [lesser, better], language="en")
+    best = ExtractiveGenerator(scorer).best_sentence("q", [lesser, better], language="en")
     assert (best.text, best.score, best.source) == ("The sentence of the better context.", 0.5, 1)
-    assert not generator.generate(
-        "q", [lesser, better], language="en"
-    ).found  # the floor looks at the sentence alone
+    # a sentence below the floor takes no part, whatever its context
+    kept = ExtractiveGenerator(scorer, floor=0.6).generate("q", [lesser, better], language="en")
+    assert kept == GeneratedText("A stray sentence here.", found=True, source=0)
+    assert not ExtractiveGenerator(scorer, floor=0.9).generate("q", [lesser, better], language="en").found

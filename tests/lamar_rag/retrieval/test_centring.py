@@ -34,7 +34,15 @@ def test_an_unknown_language_takes_the_mean_over_languages():
     centring = two_languages()
     vector = np.array([[0.25, 1.75]], np.float32)
     assert np.allclose(centring.apply(vector, "passage", ["und"]), [[0.0, 1.0]])
-    assert np.allclose(centring.apply(vector, "passage", ["xx"]), [[0.0, 1.0]])
+    assert np.allclose(centring.apply(vector, "passage", ["mi"]), [[0.0, 1.0]])
+
+
+def test_any_form_of_a_code_takes_its_languages_mean():
+    centring = two_languages()
+    vector = np.array([[0.8, 0.1]], np.float32)
+    assert np.array_equal(
+        centring.apply(vector, "passage", ["deu_Latn"]), centring.apply(vector, "passage", ["de"])
+    )
 
 
 def test_the_input_stays_and_a_zero_stays_zero():

@@ -10,6 +10,7 @@ from hash_embedder import HashEmbedder
 
 from lamar_rag.retrieval.corpus_reader import read_corpus
 from lamar_rag.retrieval.faiss_index import FaissIndex
+from lamar_rag.retrieval.row_errors import BadRowError
 from lamar_rag.types import Document
 
 
@@ -267,3 +268,13 @@ def test_xquad_has_2880_paragraphs(data_dir: Path) -> None:
     contexts = [p["context"] for article in english["data"] for p in article["paragraphs"]]
     assert [d.text for d in documents if d.language == "en"] == contexts
     assert documents[240 * 3 + 239].id == "en:239"
+
+
+def test_null_as_another_text_key_and_nan_are_bad_rows(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text('{"title": null}\n')
+    with pytest.raises(BadRowError, match=r"corpus\.jsonl:1: 'title' is a null, expected a string"):
+        list(read_corpus(path, text_key="title"))
+    path.write_text('{"text": "x", "metadata": {"a": NaN}}\n')
+    with pytest.raises(BadRowError, match=r"corpus\.jsonl:1: invalid JSON: NaN is no JSON number"):
+        list(read_corpus(path))

@@ -383,3 +383,33 @@ def test_closed_index() -> None:
     ):
         with pytest.raises(ValueError, match="the index is closed"):
             call()
+
+
+def test_documents_that_search_the_index_they_are_added_to_are_refused(index: FaissIndex) -> None:
+    before = len(index)
+    with pytest.raises(ValueError, match="changed by this very thread"):
+        index.add(
+            d for d in [Document("new", language="en")] if not index.search(d.text, 1, query_language="en")
+        )
+    assert len(index) == before
+    assert index.search("new", 1, query_language="en")  # and the lock is free
+
+
+def test_iterating_goes_on_over_an_add_and_ends_at_close(
+    index: FaissIndex, documents: list[Document]
+) -> None:
+    iterator = index.iter_documents()
+    assert next(iterator) == documents[0]
+    index.add([Document("new", id="new", language="en")])
+    rest = list(iterator)
+    assert rest[: len(documents) - 1] == documents[1:]
+    iterator = index.iter_documents()
+    next(iterator)
+    index.close()
+    with pytest.raises(ValueError, match="closed"):
+        list(iterator)
+
+
+def test_metadata_that_json_cannot_hold_is_named() -> None:
+    with pytest.raises(ValueError, match=r"document 0 .* has metadata that JSON cannot hold"):
+        FaissIndex.build([Document("x", language="en", metadata={"n": float("nan")})], HashEmbedder())

@@ -201,7 +201,7 @@ class Stop(BaseException):
 
 
 def test_a_stop_at_every_step_leaves_old_or_new(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    steps = ("_sync", "_sha256", "_sync_folder", "_replace_manifest", "_delete_unnamed", "_delete")
+    steps = ("_sync", "file_sha256", "_sync_folder", "_replace_manifest", "_delete_unnamed", "_delete")
     calls, stop_at, seen = 0, 0, set()
 
     def counted(function):
@@ -308,3 +308,30 @@ def test_a_save_between_manifest_and_files(
     monkeypatch.setattr(index_folder, "_verified", overtake)
     with FaissIndex.load(folder, HashEmbedder()) as index:
         assert list(index.iter_documents()) == generation(2)
+
+
+def test_a_damaged_index_can_be_replaced_but_not_beside_foreign_files(folder: Path) -> None:
+    (folder / "manifest.json").write_text('{"format": "lamar')
+    (folder / "mine.txt").write_text("mine")
+    with FaissIndex.build(generation(7), HashEmbedder()) as index:
+        with pytest.raises(ValueError, match=r"other files \('mine.txt'\)"):
+            index.save(folder)
+        (folder / "mine.txt").unlink()
+        index.save(folder)
+    with FaissIndex.load(folder, HashEmbedder()) as again:
+        assert list(again.iter_documents()) == generation(7)
+
+
+def test_a_change_that_someone_else_saved_meanwhile_is_not_lost(folder: Path) -> None:
+    with FaissIndex.load(folder, HashEmbedder()) as first, FaissIndex.load(folder, HashEmbedder()) as second:
+        before = len(first)
+        first.add([Document("one more", id="one more", language="en")])
+        first.save(folder)
+        second.add([Document("another", id="another", language="en")])
+        with pytest.raises(ValueError, match="was changed since this one was loaded"):
+            second.save(folder)
+        first.add([Document("a third", id="a third", language="en")])
+        first.save(folder)  # its own last save is no foreign change
+    with FaissIndex.load(folder, HashEmbedder()) as index:
+        assert len(index) == before + 2
+        assert index.documents(["one more", "a third"])

@@ -87,3 +87,25 @@ def test_the_lock_is_free_after_an_error() -> None:
             pass
     with lock.writing():
         pass
+
+
+def test_an_interrupted_writer_does_not_hold_readers_back(monkeypatch) -> None:
+    lock = SharedLock()
+
+    def interrupted(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(lock._condition, "wait_for", interrupted)
+    try:
+        with lock.writing():
+            raise AssertionError("the writer went on")
+    except KeyboardInterrupt:
+        monkeypatch.undo()
+    read = threading.Event()
+
+    def reader() -> None:
+        with lock.reading():
+            read.set()
+
+    start(reader)
+    assert read.wait(5)

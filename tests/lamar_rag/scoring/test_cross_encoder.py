@@ -81,8 +81,13 @@ def test_a_query_beyond_its_share_is_cut_and_every_result_says_so(folder, straig
         " ".join(["cat"] * 500), [Document("dog")]
     )
     assert scored.truncated.tolist() == [True]
-    # by hand: three quarters of 32 tokens are 24 words of the query
-    assert np.abs(scored.scores - straight_line(" ".join(["cat"] * 24), ["dog"], 32)).max() < 1e-5
+    # by hand: three quarters of the 28 tokens beside the 4 special ones are 21 words of the query
+    assert np.abs(scored.scores - straight_line(" ".join(["cat"] * 21), ["dog"], 32)).max() < 1e-5
+    short = CrossEncoderScorer(folder, device="cpu", max_length=16)
+    texts = ["dog", "moon", "mat"]  # even the shortest limit leaves the documents some room
+    for mode in ("truncate", "windows"):
+        scores = short.score("cat " * 50, [Document(text) for text in texts], long_documents=mode).scores
+        assert np.abs(scores - straight_line(" ".join(["cat"] * 9), texts, 16)).max() < 1e-5
 
 
 def test_windows_take_the_best_piece(folder, straight_line):
@@ -161,6 +166,15 @@ def test_wrong_options_and_models_are_named(tmp_path):
         CrossEncoderScorer("x", max_length=3)
     with pytest.raises(ValueError, match="max_batch_tokens=0"):
         CrossEncoderScorer("x", max_batch_tokens=0)
+    with pytest.raises(ValueError, match="window_overlap=-1"):
+        CrossEncoderScorer("x", window_overlap=-1)
+    with pytest.raises(ValueError, match="dtype='flaot32', expected one of float32"):
+        CrossEncoderScorer("x", dtype="flaot32")
+    one = tiny_cross_encoder(tmp_path / "one")
+    with pytest.raises(ValueError, match=r"max_length=97 for model .*, which reads 96 tokens"):
+        CrossEncoderScorer(one, device="cpu", max_length=97).score("q", [Document("d")])
+    with pytest.raises(ValueError, match="device='cpux'"):
+        CrossEncoderScorer(one, device="cpux").score("q", [Document("d")])
     two = tiny_cross_encoder(tmp_path / "two", labels=2)
     with pytest.raises(ValueError, match="has 2 labels, expected a reranker with one"):
         CrossEncoderScorer(two, device="cpu").score("q", [Document("d")])

@@ -1,0 +1,44 @@
+"""What a user says about devices and number formats, checked before torch is asked for it."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+_DTYPES = ("float32", "float16", "bfloat16", "auto")
+
+
+def check_dtype(dtype: str | None) -> None:
+    """Raise ValueError unless `dtype` is None, "auto" or a floating point format."""
+    if dtype is not None and dtype not in _DTYPES:
+        raise ValueError(f"got dtype={dtype!r}, expected one of {', '.join(_DTYPES)}")
+
+
+def torch_device(device: str | None) -> Any:
+    """Return the `torch.device`; the best there is where none is named.
+
+    Raises:
+        ValueError: a device that torch does not know or this machine does not have.
+    """
+    import torch
+
+    if device is None:
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+    except RuntimeError as error:
+        raise ValueError(f"got device={device!r}, expected such as 'cpu', 'cuda' or 'cuda:1'") from error
+    if chosen.type == "cuda" and (chosen.index or 0) >= torch.cuda.device_count():
+        raise ValueError(
+            f"got device={device!r}, but torch sees {torch.cuda.device_count()} GPUs: use 'cpu' or a CUDA build"
+        )
+    return chosen
+
+
+def free_memory() -> None:
+    """Give memory that is no longer referred to back, on the GPU too."""
+    gc.collect()
+    import torch
+
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
