@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lamar_rag.closing import Closing
-from lamar_rag.languages import detect_language, normalize_language
+from lamar_rag.languages import detect_language, detect_languages, normalize_language
 from lamar_rag.preference import LanguagePreference
 from lamar_rag.profiles import DEFAULT_PROFILE, Profile, get_profile
+from lamar_rag.progress import progress_bar
 from lamar_rag.reranker import Reranker
-from lamar_rag.types import Answer, Candidate, Generator, RankedDocument, Retriever
+from lamar_rag.types import Answer, Candidate, GeneratedText, Generator, RankedDocument, Retriever
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_BATCH = 32  # questions answered together by ask_many
 
 
 class RagPipeline(Closing):
@@ -95,34 +98,18 @@ class RagPipeline(Closing):
         Raises:
             ValueError: the pipeline has no generator, `language` is unknown, or `top_n` is out of range.
         """
-        generator = self._generator()
         kept = self.top_n if top_n is None else top_n
         _check_numbers(kept, self.candidates)
-        timings: dict[str, float] = {}
-        with _stage(timings, "language"):
-            code = normalize_language(language) if language else detect_language(question)
-        with _stage(timings, "retrieve"):
-            found = self.retriever.search(question, self.candidates, query_language=code)
-        with _stage(timings, "rerank"):
-            contexts = self._rerank(question, found, code, kept, preference)
-        with _stage(timings, "generate"):
-            text = generator.generate(question, contexts, language=code)
-        timings["total"] = sum(timings.values())
-        return Answer(
-            question=question,
-            answer=text.text,
-            found=text.found,
-            language=code,
-            contexts=tuple(contexts),
-            candidates=tuple(found),
-            timings_ms=timings,
-            source=text.source,
-        )
+        codes = [normalize_language(language)] if language else None
+        return self._ask_batch([question], codes, kept, preference)[0]
 
     def ask_many(
         self, questions: Sequence[str], *, languages: Sequence[str] | None = None, progress: bool = False
     ) -> list[Answer]:
-        """Return the answers to several questions, in their order; each equals what `ask` returns.
+        """Return the answers to several questions, in their order: the same as one by one, sooner.
+
+        They are retrieved and generated in batches where the parts can; `timings_ms` is then each question's
+        share of its batch.
 
         Raises:
             ValueError: another number of languages than of questions.
@@ -131,16 +118,13 @@ class RagPipeline(Closing):
             raise ValueError(
                 f"got {len(languages)} languages for {len(questions)} questions: give one code a question"
             )
-        codes = list(languages) if languages is not None else [None] * len(questions)
-        if not progress:
-            return [self.ask(q, language=code) for q, code in zip(questions, codes, strict=True)]
-        from lamar_rag.progress import progress_bar
-
-        answers = []
-        with progress_bar("answering", len(questions)) as advance:
-            for question, code in zip(questions, codes, strict=True):
-                answers.append(self.ask(question, language=code))
-                advance(1)
+        codes = [normalize_language(code) for code in languages] if languages is not None else None
+        answers: list[Answer] = []
+        with progress_bar("answering", len(questions)) if progress else nullcontext(_ignore) as advance:
+            for start in range(0, len(questions), _BATCH):
+                rows = slice(start, start + _BATCH)
+                answers += self._ask_batch(questions[rows], codes and codes[rows], self.top_n, None)
+                advance(len(answers) - start)
         return answers
 
     def close(self) -> None:
@@ -150,6 +134,48 @@ class RagPipeline(Closing):
             close = getattr(part, "close", None)
             if close is not None:
                 close()
+
+    def _ask_batch(
+        self,
+        questions: Sequence[str],
+        languages: Sequence[str] | None,
+        top_n: int,
+        preference: LanguagePreference | None,
+    ) -> list[Answer]:
+        generator = self._generator()
+        timings: dict[str, float] = {}
+        with _stage(timings, "language", len(questions)):
+            codes = languages or detect_languages(questions)
+        with _stage(timings, "retrieve", len(questions)):
+            found = self._retrieve(questions, codes)
+        with _stage(timings, "rerank", len(questions)):
+            asked = list(zip(questions, found, codes, strict=True))
+            contexts = [self._rerank(*one, top_n, preference) for one in asked]
+        with _stage(timings, "generate", len(questions)):
+            texts = _generated(generator, list(zip(questions, contexts, codes, strict=True)))
+        timings["total"] = sum(timings.values())
+        return [
+            Answer(
+                question=questions[i],
+                answer=text.text,
+                found=text.found,
+                language=codes[i],
+                contexts=tuple(contexts[i]),
+                candidates=tuple(found[i]),
+                timings_ms=dict(timings),
+                source=text.source,
+            )
+            for i, text in enumerate(texts)
+        ]
+
+    def _retrieve(self, questions: Sequence[str], codes: Sequence[str]) -> list[list[Candidate]]:
+        search_many = getattr(self.retriever, "search_many", None)
+        if search_many is not None:
+            return list(search_many(questions, self.candidates, query_languages=codes))
+        return [
+            self.retriever.search(question, self.candidates, query_language=code)
+            for question, code in zip(questions, codes, strict=True)
+        ]
 
     def _rerank(
         self,
@@ -177,8 +203,21 @@ def _check_numbers(top_n: int, candidates: int) -> None:
         raise ValueError(f"got top_n={top_n} and candidates={candidates}, expected 1 <= top_n <= candidates")
 
 
+def _generated(
+    generator: Generator, items: Sequence[tuple[str, Sequence[RankedDocument], str]]
+) -> list[GeneratedText]:
+    generate_many = getattr(generator, "generate_many", None)
+    if generate_many is not None:
+        return list(generate_many(items))
+    return [generator.generate(question, contexts, language=code) for question, contexts, code in items]
+
+
+def _ignore(count: int) -> None:
+    """Stand in for a progress bar that is not shown."""
+
+
 @contextmanager
-def _stage(timings: dict[str, float], name: str) -> Iterator[None]:
+def _stage(timings: dict[str, float], name: str, questions: int) -> Iterator[None]:
     start = time.perf_counter()
     yield
-    timings[name] = (time.perf_counter() - start) * 1000.0
+    timings[name] = (time.perf_counter() - start) * 1000.0 / questions

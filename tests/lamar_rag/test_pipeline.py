@@ -91,6 +91,32 @@ def test_ask_many_equals_ask_one_by_one():
         pipeline().ask_many(questions, languages=["en"])
 
 
+def test_parts_that_can_are_asked_in_batches():
+    calls = []
+
+    class Batched(ListRetriever):
+        def search_many(self, queries, k, *, query_languages):
+            calls.append(("search", len(queries)))
+            return [
+                self.search(q, k, query_language=code)
+                for q, code in zip(queries, query_languages, strict=True)
+            ]
+
+    class BatchedEcho(EchoGenerator):
+        def generate_many(self, items):
+            calls.append(("generate", len(items)))
+            return [self.generate(question, contexts, language=code) for question, contexts, code in items]
+
+    questions = [f"{QUESTION} {i}" for i in range(40)]
+    pipe = RagPipeline(Batched(), Reranker(TableScorer(SCORES)), BatchedEcho())
+    answers = pipe.ask_many(questions)
+    assert calls == [("search", 32), ("generate", 32), ("search", 8), ("generate", 8)]
+    alone = [pipeline().ask(question) for question in questions]
+    assert [(a.question, a.answer, a.contexts) for a in answers] == [
+        (a.question, a.answer, a.contexts) for a in alone
+    ]
+
+
 def test_an_empty_corpus_is_not_found():
     pipe = RagPipeline(ListRetriever([]), Reranker(TableScorer({})), EchoGenerator())
     answer = pipe.ask(QUESTION)
