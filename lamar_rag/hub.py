@@ -32,6 +32,8 @@ def resolve_model(name: str | Path, *, trust_remote_code: bool = False) -> str:
         FileNotFoundError: a hub model that is not cached while the hub is switched off or out of reach.
     """
     text = str(name)
+    if not text.strip():
+        raise ValueError("got an empty model name, expected a folder, an embedded model's name or a hub id")
     folder = Path(text).expanduser()
     if folder.is_dir():
         return str(folder)

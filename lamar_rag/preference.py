@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from lamar_rag.types import FloatArray
 
 
+_LARGEST = 1e6  # beyond it float32 scores lose what tells documents apart
+
+
 @dataclass(frozen=True, slots=True)
 class LanguagePreference:
     """Adds `weight * spread * share` to the score of each document in a wanted language.
@@ -43,10 +46,16 @@ class LanguagePreference:
                 continue
             if isinstance(value, bool) or not isinstance(value, int | float):
                 raise ValueError(f"got {name}={value!r} for the language preference, expected a number")
-            if not math.isfinite(value):
-                raise ValueError(f"got {name}={value} for the language preference, expected a finite number")
+            if not math.isfinite(value) or abs(value) > _LARGEST:
+                raise ValueError(
+                    f"got {name}={value} for the language preference, expected a number within ±{_LARGEST:g}"
+                )
         if self.preferred is None:
             return
+        if not isinstance(self.preferred, list | tuple | str):
+            raise ValueError(
+                f"got preferred of type {type(self.preferred).__name__}, expected a list of codes in order"
+            )
         if isinstance(self.preferred, str):
             raise ValueError(
                 f"got preferred='{self.preferred}', expected a list of language codes: preferred=['{self.preferred}']"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from lamar_rag.checks import check_count
 from lamar_rag.preference import LanguagePreference
 
 
@@ -27,8 +28,7 @@ class Profile:
 
     def __post_init__(self) -> None:
         for name, value in (("candidates", self.candidates), ("top_n", self.top_n)):
-            if value < 1:
-                raise ValueError(f"got {name}={value} for profile '{self.name}', expected at least 1")
+            check_count(name, value)
         if self.top_n > self.candidates:
             raise ValueError(
                 f"got top_n={self.top_n} above candidates={self.candidates} for profile '{self.name}': "

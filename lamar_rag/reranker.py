@@ -6,13 +6,15 @@ import math
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lamar_rag.checks import check_count
 from lamar_rag.closing import Closing
 from lamar_rag.languages import UNDETERMINED, detect_language, detect_languages, normalize_language
 from lamar_rag.preference import LanguagePreference
+from lamar_rag.text import replace_surrogates
 from lamar_rag.types import Document, LongDocuments, RankedDocument, Scored, Scorer
 
 if TYPE_CHECKING:
@@ -74,7 +76,8 @@ class Reranker(Closing):
             "max_batch_tokens": max_batch_tokens,
             "trust_remote_code": trust_remote_code,
         }
-        self.preference = preference or LanguagePreference()
+        check_count("max_batch_tokens", max_batch_tokens, optional=True)
+        self.preference = LanguagePreference() if preference is None else _preference(preference)
         self.top_n, self.score_threshold = top_n, score_threshold
         self.long_documents: LongDocuments = long_documents
         self._scorer: Scorer | None = None if isinstance(model, str | Path) else model
@@ -146,7 +149,7 @@ class Reranker(Closing):
         if not documents:
             return []
         languages = [normalize_language(document.language or UNDETERMINED) for document in documents]
-        chosen = preference or self.preference
+        chosen = self.preference if preference is None else _preference(preference)
         spread = self.scorer.spread if chosen.weight else None
         final = chosen.apply(scored.scores, languages, normalize_language(query_language), spread=spread)
         threshold = score_threshold if score_threshold is not None else self.score_threshold
@@ -175,6 +178,14 @@ class Reranker(Closing):
             if self._scorer is not None:
                 self._scorer.close()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Options travel, the model does not: a copy in another process loads its own."""
+        state = {**self.__dict__, "_lock": None}
+        return {**state, "_scorer": None} if isinstance(self._given, str | Path) else state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.Lock())
+
     def _scored(
         self, query: str, documents: Sequence[Document], language: str, long_documents: LongDocuments
     ) -> Scored:
@@ -187,11 +198,13 @@ class Reranker(Closing):
     @staticmethod
     def _located(documents: Sequence[Document | str]) -> list[Document]:
         """Return documents that all state a language; the caller's own objects stay as they are."""
-        if isinstance(documents, str):
-            raise ValueError("got one string for documents, expected a list: pass [document]")
+        if isinstance(documents, str) or not isinstance(documents, Sequence):
+            kind = "one string" if isinstance(documents, str) else f"a {type(documents).__name__}"
+            raise ValueError(f"got {kind} for documents, expected a list: pass [document]")
         plain = [_document(document, i) for i, document in enumerate(documents)]
         silent = [i for i, document in enumerate(plain) if not document.language]
-        found = dict(zip(silent, detect_languages([plain[i].text for i in silent]), strict=True))
+        texts = [replace_surrogates(plain[i].text) for i in silent]
+        found = dict(zip(silent, detect_languages(texts), strict=True))
         return [
             _with_language(document, found[i] if i in found else normalize_language(document.language or ""))
             for i, document in enumerate(plain)
@@ -199,12 +212,21 @@ class Reranker(Closing):
 
     @staticmethod
     def _check(top_n: int | None, score_threshold: float | None, long_documents: str | None) -> None:
-        if top_n is not None and top_n < 1:
-            raise ValueError(f"got top_n={top_n}, expected at least 1 (or None for all documents)")
-        if score_threshold is not None and not math.isfinite(score_threshold):
-            raise ValueError(f"got score_threshold={score_threshold}, expected a finite number (or None)")
+        check_count("top_n", top_n, optional=True)
+        if score_threshold is not None and not (
+            isinstance(score_threshold, int | float) and math.isfinite(score_threshold)
+        ):
+            raise ValueError(f"got score_threshold={score_threshold!r}, expected a finite number (or None)")
         if long_documents not in (None, "truncate", "windows"):
             raise ValueError(f"got long_documents='{long_documents}', expected 'truncate' or 'windows'")
+
+
+def _preference(value: object) -> LanguagePreference:
+    if not isinstance(value, LanguagePreference):
+        raise ValueError(
+            f"got preference={value!r}, expected a LanguagePreference: LanguagePreference(weight=0.5)"
+        )
+    return value
 
 
 def _text(value: object, what: str) -> str:

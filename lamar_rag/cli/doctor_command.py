@@ -161,18 +161,16 @@ def _print(findings: list[Finding]) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(
-        "",
-        "what",
-        "found",
-        "to do",
-        title=f"Python {sys.version.split()[0]}, lamar-rag {_version('lamar-rag')}",
-    )
+    table = Table("", "what", title=f"Python {sys.version.split()[0]}, lamar-rag {_version('lamar-rag')}")
+    table.add_column("found", overflow="fold", ratio=1)
     for finding in findings:
         sign = (
             "[green]ok[/green]"
             if finding.ok
             else ("[red]broken[/red]" if finding.required else "[yellow]absent[/yellow]")
         )
-        table.add_row(sign, finding.subject, escape(finding.detail), escape(finding.fix or ""))
+        table.add_row(sign, finding.subject, escape(finding.detail))
     Console().print(table)
+    for finding in findings:
+        if finding.fix:
+            sys.stdout.write(f"{finding.subject}: {finding.fix}\n")  # plain, so that it can be copied whole

@@ -57,7 +57,9 @@ def main() -> None:
     except (ValueError, OSError, MissingExtraError) as error:
         if os.environ.get("LAMAR_DEBUG"):
             raise
-        message = " ".join(str(error).split()) or type(error).__name__
+        from lamar_rag.cli.output import printable
+
+        message = printable(" ".join(str(error).split())) or type(error).__name__
         sys.stderr.write(f"lamar: {message}\n")
         sys.exit(2)
 

@@ -79,7 +79,7 @@ def rerank(
     from lamar_rag.retrieval.corpus_reader import read_corpus
 
     chosen = get_profile(profile)
-    name = model or chosen.reranker or chosen.embedder
+    name = model if model is not None else chosen.reranker or chosen.embedder
     preference = _preference(chosen if model is None else None, weight, prefer, floor)
     code = _language(query, language)
     reader = read_corpus(documents, skip_bad=skip_bad)
@@ -145,11 +145,16 @@ def _name_terms(generator: str) -> None:
 def _language(query: str, given: str | None) -> str:
     from lamar_rag.languages import detect_language, normalize_language
 
-    return normalize_language(given) if given else detect_language(query)
+    return normalize_language(given) if given is not None else detect_language(query)
 
 
 def _codes(listed: str | None) -> list[str] | None:
-    return [code.strip() for code in listed.split(",") if code.strip()] if listed else None
+    if listed is None:
+        return None
+    codes = [code.strip() for code in listed.split(",") if code.strip()]
+    if not codes:
+        raise ValueError(f"got no language code in '{listed}', expected such as de,en")
+    return codes
 
 
 def _preference(

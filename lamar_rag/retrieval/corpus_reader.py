@@ -52,11 +52,20 @@ def read_corpus(
         ValueError: if there is nothing to read at `path`, or the sizes are impossible.
         MissingExtraError: if a text file is to be cut and langchain-text-splitters is not installed.
     """
+    if not str(path):
+        raise ValueError("got an empty path for a corpus, expected a file, a folder, or - for stdin")
     reader = CorpusReader(path, skip_bad=skip_bad, text_key=text_key)
     if any(file.suffix.lower() in _TEXTS for file in reader.files):
         splitter = make_splitter(chunk_tokens, chunk_overlap, count_tokens)
         reader.split = splitter.split_text
     return reader
+
+
+def _repaired(document: Document, file: str, line: int | None) -> Document:
+    try:
+        return repair_document(document)
+    except RecursionError as error:
+        raise BadRowError(file, line, "its metadata is nested too deeply", "flatten the metadata") from error
 
 
 class CorpusReader:
@@ -102,8 +111,8 @@ class CorpusReader:
         self._errors = RowErrors(skip_bad=self._errors.skip_bad)
         self.repaired = 0
         for document, file, line in self._rows():
-            repaired = repair_document(document)
             try:
+                repaired = _repaired(document, file, line)
                 self._errors.check_id(repaired.id, file, line)
             except BadRowError as error:
                 self._errors.add(error)
@@ -146,6 +155,8 @@ class CorpusReader:
             if self._stdin_read:
                 raise ValueError("stdin was already read: save the corpus to a file to read it twice")
             self._stdin_read = True
+            if sys.stdin is None:
+                raise ValueError("got - for stdin, but stdin is closed: name a file, or pipe JSON Lines in")
             yield from self._jsonl(sys.stdin.buffer, "<stdin>")
         for path in self.files:
             name = self._name(path)

@@ -58,6 +58,11 @@ class IndexData:
         vectors = VectorIndex.read(vectors_path, manifest.kind, gpu=gpu)
         store = DocumentStore.open(documents_path)
         languages = LanguageColumn(store.languages())
+        if dict(languages.counts()) != dict(manifest.languages):
+            store.close()
+            raise ValueError(
+                f"'{documents_path}' does not hold what the manifest says: build the index again"
+            )
         expected = (manifest.documents, manifest.documents, manifest.dimension)
         if (len(vectors), len(languages), vectors.dimension) != expected:
             store.close()

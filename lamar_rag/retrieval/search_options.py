@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lamar_rag.checks import check_count
 from lamar_rag.languages import detect_languages, normalize_language
 from lamar_rag.text import replace_surrogates
 
@@ -21,8 +22,7 @@ def check_limits(k: int | None, per_language: int | None) -> None:
         ValueError: if one is below 1.
     """
     for name, value in (("k", k), ("per_language", per_language)):
-        if value is not None and value < 1:
-            raise ValueError(f"got {name}={value}, expected at least 1: ask for one candidate or more")
+        check_count(name, value, optional=True)
 
 
 def check_queries(queries: Sequence[str]) -> list[str]:

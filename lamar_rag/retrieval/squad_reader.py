@@ -45,7 +45,10 @@ def read_squad(articles: list[Any], path: Path, file: str, errors: RowErrors) ->
     are, because answers are given as positions in them.
     """
     match = _NAME.fullmatch(path.name)
-    language = normalize_language(match["language"]) if match else None
+    try:
+        language = normalize_language(match["language"]) if match else None
+    except ValueError as error:
+        raise BadRowError(file, None, f"in the file's name: {error}", "rename the file") from error
     number = -1
     for article in articles:
         for paragraph in article["paragraphs"]:

@@ -77,7 +77,16 @@ class VectorIndex:
     @classmethod
     def read(cls, path: Path, kind: IndexKind, *, gpu: bool | None = None) -> VectorIndex:
         """Read a file written by `write`."""
-        return cls(kind, load_faiss().read_index(str(path)), gpu=gpu)
+        faiss = load_faiss()
+        try:
+            index = faiss.read_index(str(path))
+        except RuntimeError as error:
+            raise ValueError(f"'{path}' is not a FAISS file: build the index again") from error
+        expected = {"flat": "IndexFlat", "hnsw": "IndexHNSW", "ivfpq": "IndexIVFPQ"}[kind]
+        found = type(faiss.downcast_index(index)).__name__
+        if not found.startswith(expected) or index.metric_type != faiss.METRIC_INNER_PRODUCT:
+            raise ValueError(f"'{path}' holds a {found}, the manifest says '{kind}': build the index again")
+        return cls(kind, index, gpu=gpu)
 
     def write(self, path: Path) -> None:
         """Write the vectors to a file."""
@@ -137,6 +146,7 @@ class VectorIndex:
     ) -> Hits:
         """Order one query's hits, and search again where they are too few or a tie crosses their end."""
         fetched = len(positions)
+        searched_all = False
         while True:
             hits = self._rescored(query, scores, positions)
             complete = len(hits[1]) >= k
@@ -148,7 +158,12 @@ class VectorIndex:
             )
             if complete and not tie_cut:
                 return hits[0][:k], hits[1][:k]
-            fetched = min(available, 4 * fetched) if tie_cut else fetched
+            if searched_all:
+                raise ValueError(
+                    "the index or the query holds values that are not finite: build the index again"
+                )
+            fetched = min(available, 4 * fetched) if tie_cut else available
+            searched_all = fetched >= available
             found = self._faiss_search(query[None, :], fetched, allowed, exhaustive=True)
             scores, positions = found[0][0], found[1][0]
 

@@ -79,6 +79,8 @@ def test_weight_zero_is_the_identity_and_the_input_stays(rows):
         ({"weight": float("nan")}, "weight=nan"),
         ({"weight": float("inf")}, "weight=inf"),
         ({"floor": float("nan")}, "floor=nan"),
+        ({"weight": 1e308}, r"weight=1e\+308"),
+        ({"preferred": {"de", "en"}}, "preferred of type set"),
         ({"weight": "1"}, "weight='1'"),
         ({"weight": None}, "weight=None"),
         ({"preferred": ()}, "empty list"),

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pickle
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 from tiny_models import TableScorer
 
 from lamar_rag import Document, LanguagePreference, Reranker
+from lamar_rag.languages import detect_language
 
 TABLE = {"low": 1.0, "high": 3.0, "middle": 2.0, "also middle": 2.0}
 DOCUMENTS = [
@@ -149,6 +151,10 @@ def test_close_and_context_manager():
     ("options", "message"),
     [
         ({"top_n": 0}, "top_n=0"),
+        ({"top_n": 1.5}, "top_n=1.5"),
+        ({"top_n": True}, "top_n=True"),
+        ({"score_threshold": "0"}, "score_threshold='0'"),
+        ({"preference": 0.5}, "preference=0.5"),
         ({"score_threshold": float("nan")}, "score_threshold=nan"),
         ({"long_documents": "shorten"}, "long_documents='shorten'"),
     ],
@@ -160,6 +166,26 @@ def test_wrong_options_are_named(options, message):
         Reranker(TableScorer(TABLE)).rerank("q", DOCUMENTS, **options)
 
 
+def test_pickle_carries_the_options_and_not_the_model():
+    reranker = Reranker("some/model", top_n=3, preference=LanguagePreference(weight=2.0, preferred=("de",)))
+    reranker._scorer = TableScorer(TABLE)
+    copy = pickle.loads(pickle.dumps(reranker))
+    assert (copy.model, copy.top_n, copy.preference, copy._scorer) == (
+        "some/model",
+        3,
+        reranker.preference,
+        None,
+    )
+    copy._scorer = TableScorer(TABLE)
+    assert copy.rerank("q", DOCUMENTS) == reranker.rerank("q", DOCUMENTS)
+
+
+def test_broken_characters_do_not_confuse_the_language():
+    scorer = TableScorer({"\ud800\udc00x\udfff": 1.0})
+    (row,) = Reranker(scorer).rerank("q", ["\ud800\udc00x\udfff"])
+    assert row.language == detect_language("\ufffd\ufffdx\ufffd")
+
+
 def test_wrong_inputs_are_named():
     reranker = Reranker(TableScorer(TABLE))
     with pytest.raises(ValueError, match=r"one string for documents.*\[document\]"):
@@ -168,6 +194,8 @@ def test_wrong_inputs_are_named():
         reranker.rerank("q", ["high", 3])
     with pytest.raises(ValueError, match="query of type NoneType"):
         reranker.rerank(None, ["high"])
+    with pytest.raises(ValueError, match="got a NoneType for documents"):
+        reranker.rerank("q", None)
     with pytest.raises(ValueError, match="got model of type int"):
         Reranker(7)
     with pytest.raises(ValueError, match="beside a Scorer object"):

@@ -122,6 +122,9 @@ def test_doctor_names_a_damaged_model(lamar, monkeypatch, tmp_path):
         (["rerank", "q", "/no/such/file.jsonl"], "/no/such/file.jsonl"),
         (["rerank", "q", "-", "--profile", "fast"], "got profile 'fast'"),
         (["rerank", "q", "-", "--weight", "nan"], "weight=nan"),
+        (["rerank", "q", "-", "--prefer", ",,"], "no language code"),
+        (["rerank", "q", "-", "--model", ""], "empty model name"),
+        (["rerank", "q", ""], "empty path"),
         (["rerank", "q", "-", "--top-n", "0"], "top_n=0"),
         (["rerank", "q", "-", "--language", "klingonese"], "klingonese"),
         (["rerank", "q", "-", "--model", "some/model"], "hf download some/model"),
@@ -208,6 +211,19 @@ def test_broken_characters_and_markup_print(lamar, tmp_path):
     assert code == 0, err
     assert "[red]half[/red]" in out.replace("\n", "")
     assert "lone surrogates" in err
+
+
+def test_a_document_cannot_steer_the_terminal(lamar, tmp_path, monkeypatch):
+    folder = tiny_cross_encoder(tmp_path / "model")
+    monkeypatch.setenv("COLUMNS", "50")  # a narrow terminal still shows the texts
+    rows = json.dumps({"id": "\x1b[2J", "text": "kitten \x1b]0;x\x07 \u202eabc\x00"}) + "\n"
+    code, out, err = lamar("rerank", "cat\x1b[31m", "--model", str(folder), stdin=rows)
+    assert code == 0, err
+    assert not set(out) & {"\x1b", "\x07", "\x00", "\u202e"}
+    assert "kitten" in out
+    code, _, err = lamar("rerank", "cat", "--model", "\x1b[2J/x/y", stdin=rows)
+    assert code == 2
+    assert "\x1b" not in err
 
 
 @pytest.mark.slow

@@ -278,3 +278,21 @@ def test_null_as_another_text_key_and_nan_are_bad_rows(tmp_path: Path) -> None:
     path.write_text('{"text": "x", "metadata": {"a": NaN}}\n')
     with pytest.raises(BadRowError, match=r"corpus\.jsonl:1: invalid JSON: NaN is no JSON number"):
         list(read_corpus(path))
+
+
+def test_deep_metadata_is_a_bad_row_and_can_be_skipped(tmp_path: Path) -> None:
+    path = tmp_path / "corpus.jsonl"
+    path.write_text('{"text": "good"}\n{"text": "a", "x": ' + "[" * 800 + "]" * 800 + "}\n")
+    with pytest.raises(BadRowError, match=r"corpus\.jsonl:2: .*nested too deeply"):
+        list(read_corpus(path))
+    reader = read_corpus(path, skip_bad=True)
+    assert [document.text for document in reader] == ["good"]
+    assert reader.skipped == 1
+
+
+def test_closed_stdin_and_an_empty_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", None)
+    with pytest.raises(ValueError, match="stdin is closed"):
+        list(read_corpus("-"))
+    with pytest.raises(ValueError, match="empty path"):
+        read_corpus("")

@@ -413,3 +413,21 @@ def test_iterating_goes_on_over_an_add_and_ends_at_close(
 def test_metadata_that_json_cannot_hold_is_named() -> None:
     with pytest.raises(ValueError, match=r"document 0 .* has metadata that JSON cannot hold"):
         FaissIndex.build([Document("x", language="en", metadata={"n": float("nan")})], HashEmbedder())
+
+
+def test_numbers_that_are_none_are_refused(index: FaissIndex) -> None:
+    for options in ({"k": float("nan")}, {"k": "5"}, {"per_language": 1.5}):
+        with pytest.raises(ValueError, match="expected a whole number"):
+            index.search("a", **options, query_language="en")
+
+
+def test_vectors_that_are_not_finite_end_in_an_error() -> None:
+    class Broken(HashEmbedder):
+        def embed(self, texts, kind, **options):
+            return super().embed(texts, kind, **options) * np.float32("nan" if kind == "query" else 1)
+
+    with (
+        FaissIndex.build([Document(str(i), language="en") for i in range(5)], Broken()) as index,
+        pytest.raises(ValueError, match="not finite"),
+    ):
+        index.search("a", 3, query_language="en")

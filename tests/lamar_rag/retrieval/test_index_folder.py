@@ -335,3 +335,19 @@ def test_a_change_that_someone_else_saved_meanwhile_is_not_lost(folder: Path) ->
     with FaissIndex.load(folder, HashEmbedder()) as index:
         assert len(index) == before + 2
         assert index.documents(["one more", "a third"])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("kind", "ivfpq", "holds a IndexFlat.*, the manifest says 'ivfpq'"),
+        ("kind", "hnsw", "holds a IndexFlat.*, the manifest says 'hnsw'"),
+        ("languages", None, "does not hold what the manifest says"),
+    ],
+)
+def test_a_manifest_that_is_not_the_files(folder: Path, key: str, value: object, message: str) -> None:
+    path = folder / "manifest.json"
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps({**content, key: value or {"zu": content["documents"]}}))
+    with pytest.raises(ValueError, match=message):
+        FaissIndex.load(folder, HashEmbedder())
