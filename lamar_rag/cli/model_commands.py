@@ -19,7 +19,9 @@ def models(as_json: Annotated[bool, typer.Option("--json", help="Print one JSON 
     from rich.console import Console
     from rich.table import Table
 
-    table = Table("name", "use", "scoring", "licence", "MB", "from")
+    table = Table()
+    for name in ("name", "use", "scoring", "licence", "MB", "from"):
+        table.add_column(name, overflow="fold")
     for row in MODELS:
         origin = row.install or row.source
         table.add_row(

@@ -67,6 +67,9 @@ def print_results(query: str, language: str, rows: Sequence[dict[str, Any]], *, 
     if as_json:
         print_json({"query": query, "query_language": language, "results": list(rows)})
         return
+    if not rows:
+        sys.stdout.write("nothing found\n")
+        return
     print_table(f"{query}  ({language})", rows)
 
 

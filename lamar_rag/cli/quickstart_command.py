@@ -16,7 +16,7 @@ _ASKED = (
     "q-coffee-th",
     "q-volcanoes-hi",
     "q-silk-road-zh",
-    "q-rosetta-stone-zh",
+    "q-baikal-depth-vi",
     "q-antikythera-mechanism-de",
 )
 

@@ -1,4 +1,4 @@
-"""Answers that are quoted: the best sentence of the contexts."""
+"""Answers that are quoted: the best sentence of the best context."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class ScoredSentence:
 
 
 class ExtractiveGenerator:
-    """Quotes the best sentence of the contexts, word for word; it invents nothing.
+    """Quotes the best sentence of the best context, word for word; it invents nothing.
 
     The sentence is in its document's language, whatever the question's language is.
 
@@ -74,18 +74,15 @@ class ExtractiveGenerator:
     def best_sentence(
         self, question: str, contexts: Sequence[RankedDocument], *, language: str
     ) -> ScoredSentence | None:
-        """Return the sentence with the best sum of its own score and its context's; of equal ones the first.
+        """Return the best sentence of the first context that has one at or above the floor; of equal ones the first.
 
-        Sentences below the floor do not take part. The context's share (its score after the language preference,
-        in the same scorer's units) keeps a stray sentence of a lesser context, and one in another language than
-        the reranker preferred, from winning. None where no sentence is left.
+        The contexts' order is the reranker's, language preference included: a stray sentence of a lesser context, or
+        one in another language than the reranker put first, does not overrule it. None where no sentence is left.
         """
         scored = self.scored_sentences(question, contexts, language=language)
         if self._floor is not None:
             scored = [sentence for sentence in scored if sentence.score >= self._floor]
-        return max(
-            scored, key=lambda sentence: sentence.score + contexts[sentence.source].score, default=None
-        )
+        return min(scored, key=lambda sentence: (sentence.source, -sentence.score), default=None)
 
     def generate(self, question: str, contexts: Sequence[RankedDocument], *, language: str) -> GeneratedText:
         """Return the best sentence and its context's position.

@@ -123,3 +123,12 @@ def test_without_the_package_the_embedded_name_means_the_hub_model(monkeypatch):
     monkeypatch.setattr(hub, "_from_hub", lambda name, wanted: asked.append(name) or "/folder")
     assert resolve_model("multilingual-e5-small") == "/folder"
     assert asked == ["intfloat/multilingual-e5-small"]
+
+
+def test_without_package_and_hub_the_embedded_name_asks_for_the_package(monkeypatch):
+    import lamar_rag.embedded.names as names
+
+    monkeypatch.setattr(names, "packaged_e5_file", lambda: None)
+    monkeypatch.setattr(hub, "_cached", lambda *args: None)
+    with pytest.raises(FileNotFoundError, match=r"pip install 'lamar-rag\[rag,embedded\]'"):
+        resolve_model("multilingual-e5-small")

@@ -33,10 +33,13 @@ def test_it_is_a_generator_with_its_scorers_name():
 
 def test_the_best_sentence_is_quoted_with_its_source():
     contexts = [context(BRIDGE), context("Der Fluss ist lang.", "de")]
-    assert generator().generate("Who?", contexts, language="en") == GeneratedText(
-        "Der Fluss ist lang.", source=1
-    )
-    assert list(generator().stream("Who?", contexts, language="en")) == ["Der Fluss ist lang."]
+    # the first context has the say, though the second holds a sentence with a higher score
+    expected = "It was built by Maria Keller."
+    assert generator().generate("Who?", contexts, language="en") == GeneratedText(expected, source=0)
+    assert list(generator().stream("Who?", contexts, language="en")) == [expected]
+    # above the floor only the second has one
+    only = generator(floor=2.5).generate("Who?", contexts, language="en")
+    assert only == GeneratedText("Der Fluss ist lang.", source=1)
 
 
 def test_of_equal_sentences_the_first_wins():
@@ -89,16 +92,3 @@ def test_an_own_splitter():
 def test_a_floor_that_is_no_number():
     with pytest.raises(ValueError, match="got floor=nan, expected a number"):
         generator(floor=float("nan"))
-
-
-def test_the_contexts_score_counts_beside_the_sentences():
-    # by hand: 0.5 + 0.9 = 1.4 beats 0.8 + 0.5 = 1.3
-    lesser = RankedDocument(Document("A stray sentence here."), 0.5, 2, 1, "en", False, 0.5)
-    better = RankedDocument(Document("The sentence of the better context."), 0.9, 1, 0, "en", False, 0.4)
-    scorer = TableScorer({"A stray sentence here.": 0.8, "The sentence of the better context.": 0.5})
-    best = ExtractiveGenerator(scorer).best_sentence("q", [lesser, better], language="en")
-    assert (best.text, best.score, best.source) == ("The sentence of the better context.", 0.5, 1)
-    # a sentence below the floor takes no part, whatever its context
-    kept = ExtractiveGenerator(scorer, floor=0.6).generate("q", [lesser, better], language="en")
-    assert kept == GeneratedText("A stray sentence here.", found=True, source=0)
-    assert not ExtractiveGenerator(scorer, floor=0.9).generate("q", [lesser, better], language="en").found
