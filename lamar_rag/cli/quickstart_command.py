@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 _SHOWN = 5
 _ASKED = (
-    "q-penicillin-en",
+    "q-water-boiling-en",
     "q-coffee-th",
     "q-volcanoes-hi",
     "q-silk-road-zh",
