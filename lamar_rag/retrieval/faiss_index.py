@@ -29,9 +29,8 @@ DEFAULT_K = 20
 class FaissIndex(Closing):
     """A `Retriever` over FAISS vectors and an SQLite file of documents. Made by `build` or `load`.
 
-    Any number of threads may search one index; `add` waits for them and they for it. Equal scores come
-    in the order in which the documents were added. Passages are embedded as their text alone, without
-    the title. An index that was never saved lives in temporary files and is gone after `close`.
+    Any number of threads may search one index; `add` waits for them and they for it. Equal scores come in order of
+    insertion. Passages are embedded as their text, without the title. An index that was never saved is temporary.
     """
 
     def __init__(self, embedder: Embedder, data: IndexData) -> None:
@@ -108,7 +107,7 @@ class FaissIndex(Closing):
             ValueError: if the folder holds something else, or an index that changed since it was loaded.
         """
         place = Path(folder).resolve()
-        expected = self._origin[1] if self._origin is not None and self._origin[0] == place else None
+        expected = self._origin[1] if self._origin and self._origin[0] == place else None
         with self._reading() as data:
             written = save_folder(place, data.vectors.write, data.store.write, self._describe, expected)
         self._origin = (place, written)
