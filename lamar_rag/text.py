@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+# No tokenizer here makes fewer than one token of this many characters, save of blanks: a longer text is
+# cut before it is tokenized, so that a megabyte costs no more than a page.
+CHARACTERS_PER_TOKEN = 32
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 REPLACEMENT = "\ufffd"
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
+from lamar_rag.cli.options import Json, ProfileName, SkipBad
 from lamar_rag.cli.reading_report import report_reading
 
 if TYPE_CHECKING:
@@ -18,9 +19,6 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Build an index, add to it, look at it.", no_args_is_help=True)
 
 IndexChoice = Literal["auto", "flat", "hnsw", "ivfpq"]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave bad rows and files out, and say which.")]
-ProfileName = Annotated[str, typer.Option("--profile", help="Settings: embedded (offline, CPU) or full.")]
 CorpusPath = Annotated[
     str, typer.Argument(help="JSONL file, - for stdin, SQuAD JSON, a .txt/.md/.pdf file or a folder of them.")
 ]

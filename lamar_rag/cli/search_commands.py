@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lamar_rag.cli.options import Json, ProfileName, SkipBad
+
 if TYPE_CHECKING:
     from lamar_rag.preference import LanguagePreference
     from lamar_rag.profiles import Profile
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 IndexFolder = Annotated[
     Path, typer.Option("--index", "-i", envvar="LAMAR_INDEX", help="Folder that `lamar index build` wrote.")
 ]
-ProfileName = Annotated[str, typer.Option("--profile", help="Settings: embedded (offline, CPU) or full.")]
 Language = Annotated[str | None, typer.Option("--language", help="The query's language; detected otherwise.")]
 Weight = Annotated[
     float | None, typer.Option("--weight", help="Language preference: 0 is relevance alone, 1 is strong.")
@@ -67,7 +67,7 @@ def rerank(
     prefer: Prefer = None,
     floor: Floor = None,
     long_documents: Annotated[str, typer.Option(help="truncate or windows.")] = "truncate",
-    skip_bad: Annotated[bool, typer.Option("--skip-bad", help="Leave bad rows out, and say which.")] = False,
+    skip_bad: SkipBad = False,
     profile: ProfileName = "embedded",
     as_json: Json = False,
 ) -> None:

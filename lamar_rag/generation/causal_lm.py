@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lamar_rag.hub import resolve_model
+from lamar_rag.torch_options import torch_device
 
 logger = logging.getLogger(__name__)
 
@@ -76,12 +77,11 @@ def load_causal_lm(model: str | Path, *, device: str | None, dtype: str, trust_r
         ValueError: the folder holds no causal language model.
         FileNotFoundError: the model is not on this machine and cannot be fetched.
     """
-    import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer, GenerationConfig
 
     folder = resolve_model(model, trust_remote_code=trust_remote_code)
-    device = device or ("cuda" if torch.cuda.is_available() else "cpu")
-    logger.info("loading %s on %s as %s", model, device, dtype)
+    chosen = torch_device(device)
+    logger.info("loading %s on %s as %s", model, chosen, dtype)
     try:
         tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=trust_remote_code)
         network: Any = AutoModelForCausalLM.from_pretrained(
@@ -93,7 +93,7 @@ def load_causal_lm(model: str | Path, *, device: str | None, dtype: str, trust_r
             f"got model '{model}', which does not load as a causal language model ({reason}): "
             "give the folder or hub id of one"
         ) from error
-    network.to(device)
+    network.to(chosen)
     network.eval()
     stop_ids = tuple(sorted(set(_stop_ids(tokenizer, network.generation_config))))
     pads = (tokenizer.pad_token_id, *stop_ids, 0)

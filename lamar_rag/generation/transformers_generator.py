@@ -13,6 +13,7 @@ from lamar_rag.generation.causal_lm import CausalLM, load_causal_lm
 from lamar_rag.generation.prompt_encoder import PromptEncoder, PromptStyle
 from lamar_rag.generation.prompts import not_found_reply
 from lamar_rag.generation.replies import ReplyStream, read_reply, reply_is_complete, trimmed_reply
+from lamar_rag.torch_options import free_memory
 from lamar_rag.types import GeneratedText, RankedDocument
 
 Dtype = Literal["float32", "bfloat16", "float16", "auto"]
@@ -135,13 +136,7 @@ class TransformersGenerator(Closing):
         """Free the model's memory; the next call loads it again."""
         with self._lock:
             self._loaded = None
-        import gc
-
-        import torch
-
-        gc.collect()
-        if torch.cuda.is_available():
-            torch.cuda.empty_cache()
+        free_memory()
 
     def _load(self) -> tuple[CausalLM, PromptEncoder]:
         """Return the model and the writer of its prompts; the caller holds the lock."""

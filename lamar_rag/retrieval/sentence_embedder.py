@@ -15,7 +15,7 @@ from lamar_rag.hub import resolve_model
 from lamar_rag.languages import UNDETERMINED
 from lamar_rag.retrieval.centring import LanguageCentring, shipped_centring
 from lamar_rag.scoring.batching import token_batches
-from lamar_rag.text import replace_surrogates
+from lamar_rag.text import CHARACTERS_PER_TOKEN, replace_surrogates
 from lamar_rag.torch_options import check_dtype, free_memory, torch_device
 from lamar_rag.windows import text_windows
 
@@ -24,9 +24,6 @@ if TYPE_CHECKING:
 
     from lamar_rag.types import BoolArray, FloatArray, TextKind
 
-# No tokenizer here makes fewer than one token of this many characters, save of blanks: a longer text is
-# cut before it is tokenized, so that a megabyte costs no more than a page.
-_CHARACTERS_PER_TOKEN = 32
 _WINDOW_OVERLAP = 64  # tokens that neighbouring windows of a long passage share
 _PREFIXES: dict[str, dict[str, str]] = {
     "e5": {"query": "query: ", "passage": "passage: "},
@@ -138,7 +135,7 @@ class SentenceEmbedder:
         limit = self._load().max_seq_length
         if limit is None:
             return np.zeros(len(texts), dtype=np.bool_)
-        lengths = self._token_lengths([self._prepared(text, kind, cut=True) for text in texts])
+        lengths = self._token_lengths([self._prepared(text, kind) for text in texts])
         cut = [len(text) > self._character_limit() for text in texts]
         return np.asarray((lengths > limit) | np.array(cut, dtype=np.bool_), dtype=np.bool_)
 
@@ -149,7 +146,7 @@ class SentenceEmbedder:
         if backend is None or model.max_seq_length is None:
             return [text]
         clean = replace_surrogates(text)
-        prefix = self._prepared("", "passage", cut=False)
+        prefix = self._prepared("", "passage")
         with self._lock:
             size = model.max_seq_length - len(model.tokenizer(prefix)["input_ids"])
             backend.no_truncation()
@@ -165,7 +162,7 @@ class SentenceEmbedder:
 
     def _embed_plain(self, texts: Sequence[str], kind: TextKind, progress: bool) -> FloatArray:
         model = self._load()
-        prepared = [self._prepared(text, kind, cut=True) for text in texts]
+        prepared = [self._prepared(text, kind) for text in texts]
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         lengths = np.minimum(self._token_lengths(prepared), model.max_seq_length or self._max_batch_tokens)
         batches = token_batches(lengths, self._max_batch_tokens)
@@ -197,11 +194,11 @@ class SentenceEmbedder:
         return np.array([len(row) for row in ids], dtype=np.int64)
 
     def _character_limit(self) -> int:
-        return _CHARACTERS_PER_TOKEN * (self._load().max_seq_length or 8192)
+        return CHARACTERS_PER_TOKEN * (self._load().max_seq_length or 8192)
 
-    def _prepared(self, text: str, kind: TextKind, *, cut: bool) -> str:
+    def _prepared(self, text: str, kind: TextKind) -> str:
         prefix = (self._prefixes or self._load().prompts or {}).get(kind) or ""
-        return prefix + replace_surrogates(text[: self._character_limit()] if cut else text)
+        return prefix + replace_surrogates(text[: self._character_limit()])
 
     def _load(self) -> SentenceTransformer:
         with self._lock:

@@ -14,7 +14,7 @@ from lamar_rag.hub import resolve_model
 from lamar_rag.languages import UNDETERMINED
 from lamar_rag.scoring.batching import token_batches
 from lamar_rag.scoring.checks import checked_scores
-from lamar_rag.text import replace_surrogates
+from lamar_rag.text import CHARACTERS_PER_TOKEN, replace_surrogates
 from lamar_rag.torch_options import check_dtype, free_memory, torch_device
 from lamar_rag.types import Document, LongDocuments, Scored
 from lamar_rag.windows import window_spans
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from lamar_rag.types import FloatArray
 
-_CHARACTERS_PER_TOKEN = 32  # see SentenceEmbedder: a longer text is cut before it is tokenized
 _QUERY_SHARE = 0.75  # of the length limit at most; bge's own runner gives the query as much
 
 
@@ -107,7 +106,7 @@ class CrossEncoderScorer:
             return Scored(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
         loaded = self._load()
         in_windows = long_documents == "windows"
-        limit = None if in_windows else _CHARACTERS_PER_TOKEN * loaded.max_length
+        limit = None if in_windows else CHARACTERS_PER_TOKEN * loaded.max_length
         texts = [replace_surrogates(document.text[:limit]) for document in documents]
         pairs, owners, truncated = self._encode(loaded, replace_surrogates(query), texts, in_windows)
         truncated |= np.array([limit is not None and len(d.text) > limit for d in documents], dtype=np.bool_)
@@ -129,9 +128,9 @@ class CrossEncoderScorer:
         tokenizer = loaded.tokenizer
         query_limit = int(_QUERY_SHARE * (loaded.max_length - loaded.specials))
         query_tokens = tokenizer.encode(
-            query[: _CHARACTERS_PER_TOKEN * loaded.max_length], add_special_tokens=False
+            query[: CHARACTERS_PER_TOKEN * loaded.max_length], add_special_tokens=False
         )
-        query_cut = len(query_tokens) > query_limit or len(query) > _CHARACTERS_PER_TOKEN * loaded.max_length
+        query_cut = len(query_tokens) > query_limit or len(query) > CHARACTERS_PER_TOKEN * loaded.max_length
         query_tokens.truncate(query_limit)
         room = loaded.max_length - loaded.specials - len(query_tokens)
         truncated = np.full(len(texts), query_cut, dtype=np.bool_)
