@@ -5,6 +5,7 @@ Nothing here imports more than the standard library and numpy, so `import lamar_
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
@@ -50,7 +51,8 @@ class RankedDocument:
 
     `score` is what the order follows: `relevance` (the model's own score) plus the language
     preference's share. `rank` counts from 1, `index` is the position in the input (from 0),
-    `truncated` says that the model did not read all of the document (or of the query).
+    `truncated` says that the model did not read all of the document (or of the query). `probability` is
+    the relevance through the model's own mapping to 0..1, None where it has none.
     """
 
     document: Document
@@ -60,6 +62,42 @@ class RankedDocument:
     language: str
     truncated: bool
     relevance: float
+    probability: float | None = None
+
+
+class ScoringCancelledError(RuntimeError):
+    """A call was given up because its `cancel` event was set; nothing of it runs on."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringOptions:
+    """What one call to a `Scorer` may ask for; a scorer ignores what does not apply to its model.
+
+    Args:
+        query_language: the query's code, `"und"` where it is not known.
+        long_documents: "truncate" reads the beginning of a document that is too long, "windows" scores
+            overlapping pieces of it and takes the best.
+        max_length: tokens a (query, document) pair may have; None means the scorer's own limit.
+        instruction: what counts as relevant, for the models that take an instruction.
+        progress: show a progress bar on stderr.
+        cancel: set it from another thread, and the call raises `ScoringCancelledError` before its next batch.
+    """
+
+    query_language: str = "und"
+    long_documents: LongDocuments = "truncate"
+    max_length: int | None = None
+    instruction: str | None = None
+    progress: bool = False
+    cancel: threading.Event | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoringRequest:
+    """One query with its documents and options."""
+
+    query: str
+    documents: Sequence[Document]
+    options: ScoringOptions = ScoringOptions()
 
 
 class Scored(NamedTuple):
@@ -116,18 +154,26 @@ class Scorer(Protocol):
         ...
 
     def score(
-        self,
-        query: str,
-        documents: Sequence[Document],
-        *,
-        query_language: str = "und",
-        long_documents: LongDocuments = "truncate",
+        self, query: str, documents: Sequence[Document], options: ScoringOptions = ScoringOptions()
     ) -> Scored:
         """Return raw scores, shape (n,), in the order of `documents`."""
         ...
 
+    def probability(self, scores: FloatArray) -> FloatArray | None:
+        """Return the scores through the model's own mapping to 0..1; None where it has none."""
+        ...
+
     def close(self) -> None:
         """Free the model's memory; the next call loads it again."""
+        ...
+
+
+@runtime_checkable
+class BatchScorer(Scorer, Protocol):
+    """A scorer that puts the pairs of several requests into the same batches."""
+
+    def score_many(self, requests: Sequence[ScoringRequest]) -> list[Scored | Exception]:
+        """Return each request's scores, in order; where one fails or is cancelled, its exception."""
         ...
 
 

@@ -1,0 +1,73 @@
+"""How a model wants its input and where its score is read: what one row of the registry says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+ScoringWay = Literal["cross_encoder", "single_string", "causal_lm", "listwise", "bi_encoder"]
+
+DEFAULT_INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFrame:
+    """The text around a document, in pieces that are tokenized one by one and joined as tokens.
+
+    The pieces are cut where the model's tokenizer never joins two characters into one token, so that the
+    tokens are those of the whole prompt. `{query}` and `{instruction}` are filled in. A document that is
+    too long loses its end; head, lead, tail and foot always survive.
+
+    Args:
+        head: pieces before the document.
+        lead: tokenized as one text with the document, in front of it.
+        tail: tokenized as one text with the document, behind it.
+        foot: pieces after the document.
+    """
+
+    head: tuple[str, ...]
+    lead: str = ""
+    tail: str = ""
+    foot: tuple[str, ...] = ()
+    begin_token: bool = False  # the tokenizer's own bos, before everything
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One reranker: which way of scoring, with which input, read where.
+
+    Args:
+        model: hub id.
+        short_name: what a user may type instead.
+        scoring: the way of scoring.
+        licence: SPDX name, or what the card states.
+        parameters_millions: size of the model.
+        source: where the recipe comes from.
+        max_length: tokens of the whole input by default; None is what the model's files say.
+        frame: the prompt, for single strings and causal language models.
+        positive, negative: the answers whose logits are read by a causal language model; without
+            `negative` the score is the positive's logit, else the margin positive - negative.
+        vocabulary_id: the logit is read at this id, instead of by `positive`.
+        foot_is_extra: `max_length` does not count the foot.
+        instruction: what `{instruction}` stands for by default.
+        probability_scale: probability = sigmoid(score / scale); None where the authors give no mapping.
+        remote_code: the hub's repository brings code of its own.
+        note: what a user should know.
+    """
+
+    model: str
+    short_name: str
+    scoring: ScoringWay
+    licence: str
+    parameters_millions: int
+    source: str
+    max_length: int | None = None
+    frame: PromptFrame | None = None
+    positive: str | None = None
+    negative: str | None = None
+    vocabulary_id: int | None = None
+    foot_is_extra: bool = False
+    instruction: str | None = None
+    probability_scale: float | None = 1.0
+    remote_code: bool = False
+    note: str = ""
