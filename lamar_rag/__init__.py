@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     from lamar_rag.reranker import Reranker
     from lamar_rag.retrieval.faiss_index import FaissIndex
     from lamar_rag.retrieval.sentence_embedder import SentenceEmbedder
-    from lamar_rag.types import Answer, Candidate, Document, RankedDocument
+    from lamar_rag.scoring.recipe import PromptFrame, Recipe
+    from lamar_rag.scoring.registry import register_recipe
+    from lamar_rag.scoring.remote import RemoteScorer
+    from lamar_rag.types import Answer, Candidate, Document, RankedDocument, ScoringCancelledError
 
 __version__ = "0.1.0"
 
@@ -26,11 +29,16 @@ _HOMES = {
     "FaissIndex": "retrieval.faiss_index",
     "LanguagePreference": "preference",
     "Profile": "profiles",
+    "PromptFrame": "scoring.recipe",
     "RagPipeline": "pipeline",
     "RankedDocument": "types",
+    "Recipe": "scoring.recipe",
+    "RemoteScorer": "scoring.remote",
     "Reranker": "reranker",
+    "ScoringCancelledError": "types",
     "SentenceEmbedder": "retrieval.sentence_embedder",
     "get_profile": "profiles",
+    "register_recipe": "scoring.registry",
 }
 
 __all__ = [
@@ -40,12 +48,17 @@ __all__ = [
     "FaissIndex",
     "LanguagePreference",
     "Profile",
+    "PromptFrame",
     "RagPipeline",
     "RankedDocument",
+    "Recipe",
+    "RemoteScorer",
     "Reranker",
+    "ScoringCancelledError",
     "SentenceEmbedder",
     "__version__",
     "get_profile",
+    "register_recipe",
 ]
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lamar_rag.types import FloatArray
 
 
+_PRIOR_COUNT = 4  # pseudo-observations in an estimated spread
 _LARGEST = 1e6  # beyond it float32 scores lose what tells documents apart
 
 
@@ -22,8 +23,8 @@ _LARGEST = 1e6  # beyond it float32 scores lose what tells documents apart
 class LanguagePreference:
     """Adds `weight * spread * share` to the score of each document in a wanted language.
 
-    `spread` is the scorer's own unit (`Scorer.spread`; where a scorer declares none, the standard
-    deviation of the scores at hand), so that one weight means about the same for every model. With
+    `spread` is the scorer's own unit (`Scorer.spread`; where a scorer declares none, `estimated_spread` of
+    the scores at hand), so that one weight means about the same for every model. With
     weight 1 a document in the wanted language overtakes one that is a typical score difference better.
 
     Args:
@@ -100,6 +101,15 @@ class LanguagePreference:
 
 
 def estimated_spread(scores: FloatArray) -> float:
-    """Return the standard deviation of the scores; 1.0 where all are alike, for then any bonus decides."""
-    deviation = float(np.std(scores.astype(np.float64)))
-    return deviation if deviation > 0.0 else 1.0
+    """Return the unit of the dial where a scorer declares none, from the scores at hand.
+
+    It is the standard deviation after four more observations that lie a tenth of the largest magnitude
+    from the mean: without them two close candidates, or many equal ones, would make the dial do nothing.
+    1.0 where all scores are 0, for then any bonus decides.
+    """
+    values = scores.astype(np.float64)
+    prior = 0.1 * float(np.abs(values).max())
+    if prior == 0.0:
+        return 1.0
+    squares = float(((values - values.mean()) ** 2).sum()) + _PRIOR_COUNT * prior**2
+    return math.sqrt(squares / (len(values) - 1 + _PRIOR_COUNT))

@@ -3,48 +3,120 @@
 from __future__ import annotations
 
 import json
+import logging
+from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from lamar_rag.embedded.e5_folder import E5_SMALL
 from lamar_rag.hub import resolve_model
+from lamar_rag.scoring.recipe import Recipe, ScoringWay, generic_recipe
+from lamar_rag.scoring.registry import find_recipe
 from lamar_rag.types import Scorer
+
+logger = logging.getLogger(__name__)
+
+# By way of scoring; imported where they are used, for they bring torch with them.
+_SCORERS: dict[ScoringWay, tuple[str, str]] = {
+    "cross_encoder": ("lamar_rag.scoring.cross_encoder", "CrossEncoderScorer"),
+    "single_string": ("lamar_rag.scoring.cross_encoder", "CrossEncoderScorer"),
+    "causal_lm": ("lamar_rag.scoring.causal_lm", "CausalLMScorer"),
+    "listwise": ("lamar_rag.scoring.listwise", "ListwiseScorer"),
+}
+_GENERIC: dict[str, ScoringWay] = {
+    "ForSequenceClassification": "cross_encoder",
+    "ForCausalLM": "causal_lm",
+}
 
 
 def build_scorer(
     model: str | Path,
     *,
-    device: str | None = None,
-    dtype: str | None = None,
-    max_batch_tokens: int | None = None,
+    recipe: str | Recipe | None = None,
     trust_remote_code: bool = False,
+    **options: Any,
 ) -> Scorer:
-    """Return the scorer for a reranker's name, a hub id or a model folder.
+    """Return the scorer for a reranker's name, a hub id, a model folder or a server's URL.
 
-    "multilingual-e5-small" and any sentence-transformers embedder score by similarity (embedded
-    centring where it is shipped), sequence classifiers with one label as cross-encoders.
+    Names of the registry and registered recipes are scored by their recipe; "multilingual-e5-small" and any
+    sentence-transformers embedder by similarity (embedded centring where it is shipped); any other model
+    with one label as a cross-encoder, any other causal language model by the generic yes/no question: a
+    log line says so.
+
+    Args:
+        model: the model.
+        recipe: score by this recipe (or the registry's of this name), whatever the model's name is.
+        trust_remote_code: run the Python code that the model's repository brings.
+        options: of `LoadingOptions`, or of `RemoteScorer` for a URL; None is its default.
 
     Raises:
-        ValueError: the model is neither.
+        ValueError: the model is none of these, or it needs remote code that is not trusted.
     """
-    options: dict[str, Any] = {"device": device, "dtype": dtype, "trust_remote_code": trust_remote_code}
-    if max_batch_tokens is not None:  # each way of scoring has a default of its own
-        options["max_batch_tokens"] = max_batch_tokens
-    folder = Path(resolve_model(model, trust_remote_code=trust_remote_code))
-    architectures = _architectures(folder)
-    if any("ForSequenceClassification" in name for name in architectures):
-        from lamar_rag.scoring.cross_encoder import CrossEncoderScorer
+    given = {name: value for name, value in options.items() if value is not None}
+    if str(model).startswith(("http://", "https://")):
+        return _remote_scorer(str(model), given | ({"trust_remote_code": True} if trust_remote_code else {}))
+    given["trust_remote_code"] = trust_remote_code
+    chosen = _recipe(recipe) if recipe is not None else find_recipe(str(model))
+    if chosen is None:
+        return _generic_scorer(model, given)
+    source = model if recipe is not None else chosen.model
+    if chosen.remote_code and not trust_remote_code and not Path(source).is_dir():
+        raise ValueError(
+            f"model {chosen.model} needs the Python code of its repository: read it, then pass trust_remote_code=True"
+        )
+    return _scorer_class(chosen.scoring)(source, chosen, **given)
 
-        return CrossEncoderScorer(model, **options)
+
+def _recipe(recipe: str | Recipe) -> Recipe:
+    found = find_recipe(recipe) if isinstance(recipe, str) else recipe
+    if not isinstance(found, Recipe):
+        raise ValueError(
+            f"got recipe={recipe!r}, expected a Recipe or a name that `lamar models` lists as a reranker"
+        )
+    return found
+
+
+def _scorer_class(scoring: ScoringWay) -> Callable[..., Scorer]:
+    if scoring not in _SCORERS:
+        raise ValueError(f"got a recipe with scoring={scoring!r}, expected one of {', '.join(_SCORERS)}")
+    module, name = _SCORERS[scoring]
+    scorer: Callable[..., Scorer] = getattr(import_module(module), name)
+    return scorer
+
+
+def _generic_scorer(model: str | Path, options: dict[str, Any]) -> Scorer:
+    folder = Path(resolve_model(model, trust_remote_code=options["trust_remote_code"]))
+    architectures = _architectures(folder)
+    for ending, scoring in _GENERIC.items():
+        if any(ending in name for name in architectures):
+            logger.warning("model %s is not registered: scored as %s with the generic recipe", model, scoring)
+            return _scorer_class(scoring)(model, generic_recipe(str(model), scoring), **options)
     if (folder / "modules.json").is_file():
         from lamar_rag.retrieval.sentence_embedder import SentenceEmbedder
         from lamar_rag.scoring.bi_encoder import BiEncoderScorer
 
+        if "max_length" in options:
+            raise ValueError(
+                f"got max_length for the embedder {model}, which reads what it was made for: leave it out"
+            )
         return BiEncoderScorer(SentenceEmbedder(model, **options))
     raise ValueError(
         f"got model '{model}' ({', '.join(architectures) or 'no architecture named'}), expected a sequence classifier "
-        f"with one label or a sentence-transformers embedder, such as 'nlpai-lab/LAMAR-600m' or '{E5_SMALL}'"
+        "with one label, a causal language model or a sentence-transformers embedder, such as "
+        f"'nlpai-lab/LAMAR-600m' or '{E5_SMALL}'"
     )
+
+
+def _remote_scorer(url: str, options: dict[str, Any]) -> Scorer:
+    from lamar_rag.scoring.remote import RemoteScorer
+
+    local = sorted(options.keys() - {"max_length"})
+    if local:
+        raise ValueError(
+            f"got {', '.join(local)} with the URL of a server, which decides them itself: leave them out"
+        )
+    return RemoteScorer(url, **options)
 
 
 def _architectures(folder: Path) -> list[str]:

@@ -8,10 +8,11 @@ from typing import Any
 _DTYPES = ("float32", "float16", "bfloat16", "auto")
 
 
-def check_dtype(dtype: str | None) -> None:
-    """Raise ValueError unless `dtype` is None, "auto" or a floating point format."""
-    if dtype is not None and dtype not in _DTYPES:
-        raise ValueError(f"got dtype={dtype!r}, expected one of {', '.join(_DTYPES)}")
+def check_dtype(dtype: str | None, *, int8: bool = False) -> None:
+    """Raise ValueError unless `dtype` is None, "auto", a floating point format or, where allowed, "int8"."""
+    known = (*_DTYPES, "int8") if int8 else _DTYPES
+    if dtype is not None and dtype not in known:
+        raise ValueError(f"got dtype={dtype!r}, expected one of {', '.join(known)}")
 
 
 def torch_device(device: str | None) -> Any:
@@ -42,3 +43,12 @@ def free_memory() -> None:
 
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Say whether an error is a lack of memory, on a GPU or (torch has no class of its own for it) on the CPU."""
+    import torch
+
+    return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
+        isinstance(error, RuntimeError) and "DefaultCPUAllocator: can't allocate memory" in str(error)
+    )

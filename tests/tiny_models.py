@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lamar_rag.types import Document, LongDocuments, Scored
+from lamar_rag.types import Document, Scored, ScoringOptions
 
 ENGLISH = ["the", "cat", "sat", "on", "a", "mat", "dog", "barked", "at", "moon"]
 FRENCH = ["le", "chat", "est", "assis", "sur", "tapis", "chien"]
@@ -37,18 +37,16 @@ class TableScorer:
         return self._spread
 
     def score(
-        self,
-        query: str,
-        documents: Sequence[Document],
-        *,
-        query_language: str = "und",
-        long_documents: LongDocuments = "truncate",
+        self, query: str, documents: Sequence[Document], options: ScoringOptions = ScoringOptions()
     ) -> Scored:
         with self._lock:
             self.calls += 1
-            self.seen.append((query, list(documents), query_language, long_documents))
+            self.seen.append((query, list(documents), options.query_language, options.long_documents))
         scores = np.array([self.table[document.text] for document in documents], dtype=np.float32)
         return Scored(scores, np.zeros(len(documents), dtype=np.bool_))
+
+    def probability(self, scores):
+        return None
 
     def close(self) -> None:
         self.closed += 1

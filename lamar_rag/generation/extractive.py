@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lamar_rag.generation.prompts import not_found_reply
 from lamar_rag.generation.sentence_splitting import split_sentences
-from lamar_rag.types import Document, GeneratedText, RankedDocument, Scorer
+from lamar_rag.types import Document, GeneratedText, RankedDocument, Scorer, ScoringOptions
 
 Splitter = Callable[[str, str], Sequence[str]]
 
@@ -65,7 +65,7 @@ class ExtractiveGenerator:
         if not sentences:
             return []
         documents = [document for document, _ in sentences]
-        scores = self._scorer.score(question, documents, query_language=language).scores
+        scores = self._scorer.score(question, documents, ScoringOptions(query_language=language)).scores
         return [
             ScoredSentence(document.text, float(score), source)
             for (document, source), score in zip(sentences, scores, strict=True)

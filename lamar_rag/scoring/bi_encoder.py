@@ -9,7 +9,7 @@ import numpy as np
 
 from lamar_rag.languages import UNDETERMINED
 from lamar_rag.scoring.checks import checked_scores
-from lamar_rag.types import Document, Embedder, LongDocuments, Scored, TextKind
+from lamar_rag.types import Document, Embedder, Scored, ScoringOptions, TextKind
 
 if TYPE_CHECKING:
     from lamar_rag.types import BoolArray, FloatArray
@@ -75,19 +75,14 @@ class BiEncoderScorer:
         return self._spread
 
     def score(
-        self,
-        query: str,
-        documents: Sequence[Document],
-        *,
-        query_language: str = UNDETERMINED,
-        long_documents: LongDocuments = "truncate",
+        self, query: str, documents: Sequence[Document], options: ScoringOptions = ScoringOptions()
     ) -> Scored:
         """Return cosines, shape (n,), in the order of `documents`."""
         if not documents:
             return Scored(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
         cut = self.embedder.truncated([document.text for document in documents], "passage")
-        in_windows = cut if long_documents == "windows" else np.zeros_like(cut)
-        (query_vector,) = self.embedder.embed([query], "query", languages=[query_language])
+        in_windows = cut if options.long_documents == "windows" else np.zeros_like(cut)
+        (query_vector,) = self.embedder.embed([query], "query", languages=[options.query_language])
         scores = np.empty(len(documents), dtype=np.float32)
         whole = np.flatnonzero(~in_windows).tolist()
         if whole:
@@ -98,6 +93,10 @@ class BiEncoderScorer:
             scores[row] = (self.embedder.embed(pieces, "passage", languages=languages) @ query_vector).max()
         query_cut = self.embedder.truncated([query], "query")[0]
         return Scored(checked_scores(scores, self.model, documents), (cut & ~in_windows) | query_cut)
+
+    def probability(self, scores: FloatArray) -> FloatArray | None:
+        """Return None: cosines are no probabilities."""
+        return None
 
     def close(self) -> None:
         """Free the embedder's model; the next call loads it again."""

@@ -37,11 +37,11 @@ class Recipe:
     """One reranker: which way of scoring, with which input, read where.
 
     Args:
-        model: hub id.
-        short_name: what a user may type instead.
+        model: hub id, or a folder.
         scoring: the way of scoring.
+        short_name: what a user may type instead.
         licence: SPDX name, or what the card states.
-        parameters_millions: size of the model.
+        parameters_millions: nominal size of the model, 0 where it is not known.
         source: where the recipe comes from.
         max_length: tokens of the whole input by default; None is what the model's files say.
         frame: the prompt, for single strings and causal language models.
@@ -56,11 +56,11 @@ class Recipe:
     """
 
     model: str
-    short_name: str
     scoring: ScoringWay
-    licence: str
-    parameters_millions: int
-    source: str
+    short_name: str = ""
+    licence: str = "unknown"
+    parameters_millions: int = 0
+    source: str = "user"
     max_length: int | None = None
     frame: PromptFrame | None = None
     positive: str | None = None
@@ -71,3 +71,21 @@ class Recipe:
     probability_scale: float | None = 1.0
     remote_code: bool = False
     note: str = ""
+
+
+# Qwen3-Reranker's question in plain text, for a model without a chat form of its own.
+GENERIC_FRAME = PromptFrame(
+    head=(
+        "Judge whether the Document meets the requirements based on the Query and the Instruct provided. "
+        'Note that the answer can only be "yes" or "no".\n\n<Instruct>: {instruction}\n<Query>: {query}\n<Document>:',
+    ),
+    lead=" ",
+    foot=("\n\nAnswer with yes or no:\n",),
+)
+
+
+def generic_recipe(model: str, scoring: ScoringWay) -> Recipe:
+    """Return the recipe of a model that nobody registered: its family's most common form."""
+    if scoring == "causal_lm":
+        return Recipe(model, scoring, source="generic", frame=GENERIC_FRAME, positive="yes", negative="no")
+    return Recipe(model, scoring, source="generic")

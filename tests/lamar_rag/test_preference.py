@@ -49,14 +49,30 @@ def test_names_of_one_language_are_one_language():
     assert preference.preferred == ("zh", "de")
 
 
-def test_without_a_declared_spread_the_standard_deviation_is_the_unit():
+def test_without_a_declared_spread_the_unit_is_estimated_from_the_scores():
     final = LanguagePreference(weight=1.0).apply(SCORES, ["en", "en", "de"], "de")
-    assert np.isclose(final[2], 1.0 + np.std([3.0, 2.0, 1.0]))
+    # deviations 1, 0, -1, and four observations of 0.3 (a tenth of 3): (1 + 0 + 1 + 4 * 0.09) / (3 - 1 + 4)
+    assert np.isclose(final[2], 1.0 + np.sqrt(2.36 / 6))
 
 
-def test_equal_scores_have_a_spread_of_one():
-    assert estimated_spread(np.array([2.0, 2.0], dtype=np.float32)) == 1.0
-    assert estimated_spread(np.array([2.0], dtype=np.float32)) == 1.0
+def test_a_spread_is_never_nothing():
+    # no deviation: four observations of 0.2 (a tenth of 2) in 2 - 1 + 4, or in 1 - 1 + 4
+    assert np.isclose(estimated_spread(np.array([2.0, 2.0], dtype=np.float32)), np.sqrt(4 * 0.04 / 5))
+    assert np.isclose(estimated_spread(np.array([2.0], dtype=np.float32)), 0.2)
+    assert estimated_spread(np.array([0.0, 0.0], dtype=np.float32)) == 1.0
+
+
+def test_two_candidates_keep_a_spread_that_follows_their_units():
+    pair = np.array([5.79, 4.99], dtype=np.float32)
+    # (0.4**2 * 2 + 4 * 0.579**2) / 5
+    assert np.isclose(estimated_spread(pair), np.sqrt((0.32 + 4 * 0.579**2) / 5), rtol=1e-5)
+    assert np.isclose(estimated_spread(10 * pair), 10 * estimated_spread(pair))
+
+
+def test_one_outlier_among_ties_does_not_make_the_dial_useless():
+    ties = np.array([1.0] * 19 + [9.0], dtype=np.float32)
+    final = LanguagePreference(weight=1.0).apply(ties, ["en"] * 18 + ["de", "en"], "de")
+    assert final[18] > final[0] and final[19] > final[18]  # ahead of its equals, not of the better one
 
 
 @given(

@@ -7,6 +7,7 @@ import pytest
 
 from lamar_rag import Document
 from lamar_rag.scoring.bi_encoder import BiEncoderScorer
+from lamar_rag.types import ScoringOptions
 
 # unit vectors in the plane: a text is the angle in degrees, "60|0|30" is a long text of three pieces
 LIMIT = 4
@@ -49,7 +50,7 @@ class Known:
 
 def test_cosines_and_languages():
     documents = [Document("60", language="en"), Document("50", language="de"), Document("90")]
-    scored = BiEncoderScorer(AngleEmbedder()).score("0", documents, query_language="en")
+    scored = BiEncoderScorer(AngleEmbedder()).score("0", documents, ScoringOptions(query_language="en"))
     assert np.allclose(scored.scores, [0.5, 0.5, 0.0], atol=1e-6)  # cos 60, cos (50 + 10), cos 90
     assert scored.scores.dtype == np.float32
     assert not scored.truncated.any()
@@ -61,7 +62,7 @@ def test_windows_take_the_best_piece_and_truncate_says_so():
     cut = scorer.score("0", documents)
     assert np.allclose(cut.scores, [0.5, 0.5], atol=1e-6)
     assert cut.truncated.tolist() == [True, False]
-    whole = scorer.score("0", documents, long_documents="windows")
+    whole = scorer.score("0", documents, ScoringOptions(long_documents="windows"))
     assert np.allclose(whole.scores, [1.0, 0.5], atol=1e-6)
     assert whole.truncated.tolist() == [False, False]
 

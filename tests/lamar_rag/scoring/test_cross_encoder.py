@@ -8,7 +8,7 @@ from tiny_models import WORDS, tiny_cross_encoder
 
 from lamar_rag import Document, Reranker
 from lamar_rag.scoring.cross_encoder import CrossEncoderScorer
-from lamar_rag.types import Scorer
+from lamar_rag.types import Scorer, ScoringOptions
 
 QUERY = "the cat sat on a mat"
 
@@ -86,18 +86,21 @@ def test_a_query_beyond_its_share_is_cut_and_every_result_says_so(folder, straig
     short = CrossEncoderScorer(folder, device="cpu", max_length=16)
     texts = ["dog", "moon", "mat"]  # even the shortest limit leaves the documents some room
     for mode in ("truncate", "windows"):
-        scores = short.score("cat " * 50, [Document(text) for text in texts], long_documents=mode).scores
+        scores = short.score(
+            "cat " * 50, [Document(text) for text in texts], ScoringOptions(long_documents=mode)
+        ).scores
         assert np.abs(scores - straight_line(" ".join(["cat"] * 9), texts, 16)).max() < 1e-5
 
 
 def test_windows_take_the_best_piece(folder, straight_line):
     words = list(np.random.default_rng(1).choice(WORDS, size=70))
     scorer = CrossEncoderScorer(folder, device="cpu", max_length=32, window_overlap=5)
-    scored = scorer.score(QUERY, [Document(" ".join(words)), Document("dog")], long_documents="windows")
-    # by hand: 32 tokens less 4 special ones and 6 of the query leave 22 a window, each 17 further on
-    pieces = [
-        " ".join(words[start : start + 22]) for start in range(0, 70, 17) if start == 0 or start + 5 < 70
-    ]
+    scored = scorer.score(
+        QUERY, [Document(" ".join(words)), Document("dog")], ScoringOptions(long_documents="windows")
+    )
+    # by hand: 32 tokens less 4 special ones and 6 of the query leave 22 a window, each 17 further on; the
+    # last is moved back so that it is whole
+    pieces = [" ".join(words[start : start + 22]) for start in (0, 17, 34, 48)]
     assert scored.truncated.tolist() == [False, False]
     assert np.isclose(scored.scores[0], straight_line(QUERY, pieces, 96).max(), atol=1e-5)
     assert np.isclose(scored.scores[1], straight_line(QUERY, ["dog"], 96)[0], atol=1e-5)
@@ -108,10 +111,13 @@ def test_threads_with_different_lengths_get_what_they_would_get_alone(folder):
     pools = [documents(5, seed) for seed in range(6)]
     modes = ["truncate", "windows"]
     jobs = [(pool, mode) for pool in pools for mode in modes]
-    alone = [scorer.score(QUERY, pool, long_documents=mode).scores for pool, mode in jobs]
+    alone = [scorer.score(QUERY, pool, ScoringOptions(long_documents=mode)).scores for pool, mode in jobs]
     with ThreadPoolExecutor(8) as threads:
         together = list(
-            threads.map(lambda job: scorer.score(QUERY, job[0], long_documents=job[1]).scores, jobs * 10)
+            threads.map(
+                lambda job: scorer.score(QUERY, job[0], ScoringOptions(long_documents=job[1])).scores,
+                jobs * 10,
+            )
         )
     for row, scores in enumerate(together):
         assert np.abs(scores - alone[row % len(jobs)]).max() < 1e-5

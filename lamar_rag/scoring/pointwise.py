@@ -1,0 +1,199 @@
+"""Scores one (query, document) pair at a time with a model on this machine, many of them in a batch."""
+
+from __future__ import annotations
+
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lamar_rag.closing import Closing
+from lamar_rag.progress import progress_bar
+from lamar_rag.scoring.activation import logit_probability
+from lamar_rag.scoring.batching import Rows, run_batches
+from lamar_rag.scoring.checks import checked_scores
+from lamar_rag.scoring.encoding import EncodedRequest, RequestEncoder, check_limit
+from lamar_rag.scoring.forward import BatchForward
+from lamar_rag.scoring.loading_options import LoadingOptions
+from lamar_rag.scoring.recipe import Recipe
+from lamar_rag.torch_options import free_memory
+from lamar_rag.types import Document, Scored, ScoringCancelledError, ScoringOptions, ScoringRequest
+
+if TYPE_CHECKING:
+    from lamar_rag.types import FloatArray
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """A model ready to score; `limit` is what a call reads by default, `supported` what it may ask for."""
+
+    forward: BatchForward
+    encoder: RequestEncoder
+    limit: int
+    supported: int
+    batch_tokens: int
+
+
+class _Work(NamedTuple):
+    """One request on its way: `position` of each document among the texts that differ."""
+
+    request: ScoringRequest
+    encoded: EncodedRequest
+    position: Rows
+    logits: FloatArray
+
+
+class PointwiseScorer(Closing, ABC):
+    """A `BatchScorer` over a model that is loaded on first use.
+
+    One object may be shared by any number of threads: nothing of a call is kept in it, texts are tokenized
+    without touching the tokenizer's settings, and the model runs one batch at a time. Equal documents of a
+    request are scored once.
+
+    Args:
+        model: a hub id or a folder.
+        recipe: the model's input and where its score is read.
+        spread: the unit of the language preference in the model's scores, where it is known.
+        options: see `LoadingOptions`. Where memory runs out the batches are halved.
+
+    Raises:
+        ValueError: an option out of range.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        recipe: Recipe,
+        *,
+        spread: float | None = None,
+        **options: Any,
+    ) -> None:
+        self._source, self._recipe, self._spread = model, recipe, spread
+        self._options = LoadingOptions(**options)
+        self._loaded: LoadedModel | None = None
+        self._budget: int | None = None  # less than the model's own once memory ran out
+        self._lock = threading.RLock()
+
+    @property
+    def model(self) -> str:
+        """The model's name as it was given."""
+        return str(self._source)
+
+    @property
+    def spread(self) -> float | None:
+        """The unit of the language preference, None where it is not known."""
+        return self._spread
+
+    def score(
+        self, query: str, documents: Sequence[Document], options: ScoringOptions = ScoringOptions()
+    ) -> Scored:
+        """Return raw logits, shape (n,), in the order of `documents`."""
+        (result,) = self.score_many([ScoringRequest(query, documents, options)])
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    def score_many(self, requests: Sequence[ScoringRequest]) -> list[Scored | Exception]:
+        """Return the scores of several requests, whose pairs share batches.
+
+        A request that cannot be read, or whose `cancel` is set, has its exception in its place.
+        """
+        results: list[Scored | Exception | None] = [None if r.documents else _nothing() for r in requests]
+        if any(result is None for result in results):
+            loaded = self._load()
+            works: dict[int, _Work] = {}
+            for i, request in enumerate(requests):
+                if results[i] is None:
+                    try:
+                        works[i] = self._prepared(loaded, request)
+                    except (ValueError, ScoringCancelledError) as error:
+                        results[i] = error
+            self._run(loaded, list(works.values()))
+            for i, work in works.items():
+                results[i] = self._result(work)
+        return [result for result in results if result is not None]
+
+    def probability(self, scores: FloatArray) -> FloatArray | None:
+        """Return the authors' own mapping of scores to 0..1, None where they give none."""
+        scale = self._recipe.probability_scale
+        return None if scale is None else logit_probability(scores, scale)
+
+    def close(self) -> None:
+        """Free the model's memory; the next call loads it again."""
+        with self._lock:
+            self._loaded = self._budget = None
+        free_memory()
+
+    @abstractmethod
+    def _load_now(self, options: LoadingOptions) -> LoadedModel:
+        """Load the model."""
+
+    def _load(self) -> LoadedModel:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._load_now(self._options)
+            return self._loaded
+
+    def _prepared(self, loaded: LoadedModel, request: ScoringRequest) -> _Work:
+        check_limit(request.options, loaded.supported, self.model)
+        _check_cancelled(request)
+        unique = {text: i for i, text in enumerate(dict.fromkeys(d.text for d in request.documents))}
+        encoded = loaded.encoder.encode(request.query, list(unique), request.options)
+        position = np.array([unique[document.text] for document in request.documents], dtype=np.intp)
+        return _Work(request, encoded, position, np.full(len(encoded.inputs), np.nan, dtype=np.float32))
+
+    def _run(self, loaded: LoadedModel, works: Sequence[_Work]) -> None:
+        """Fill in the works' logits; those of a work that is cancelled on the way stay NaN."""
+        import torch
+
+        pairs = [(work, i) for work in works for i in range(len(work.encoded.inputs))]
+        lengths = np.array([len(work.encoded.inputs[i].ids) for work, i in pairs], dtype=np.int64)
+        shown = any(work.request.options.progress for work in works)
+        with progress_bar("scoring", len(pairs)) if shown else nullcontext(_ignore) as advance:
+
+            def run(rows: Rows) -> None:
+                wanted = [pairs[row] for row in rows if not _is_cancelled(pairs[row][0].request)]
+                if wanted:
+                    with self._lock, torch.inference_mode():
+                        logits = loaded.forward([work.encoded.inputs[i] for work, i in wanted]).numpy()
+                    for (work, i), logit in zip(wanted, logits, strict=True):
+                        work.logits[i] = logit
+                advance(len(rows))
+
+            budget = self._budget or loaded.batch_tokens
+            enough = run_batches(lengths, budget, run, packed=loaded.forward.is_packed)
+        if enough < budget:
+            self._budget = enough
+
+    def _result(self, work: _Work) -> Scored | Exception:
+        request, encoded = work.request, work.encoded
+        try:
+            _check_cancelled(request)
+            # every text has at least one input; a NaN wins here, and is found below
+            best = np.maximum.reduceat(work.logits, np.flatnonzero(np.diff(encoded.owners, prepend=-1)))
+            scores = checked_scores(best[work.position], self.model, request.documents)
+        except (ValueError, ScoringCancelledError) as error:
+            return error
+        return Scored(scores, encoded.truncated[work.position])
+
+
+def _nothing() -> Scored:
+    return Scored(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
+
+
+def _ignore(_: int) -> None:
+    pass
+
+
+def _is_cancelled(request: ScoringRequest) -> bool:
+    return request.options.cancel is not None and request.options.cancel.is_set()
+
+
+def _check_cancelled(request: ScoringRequest) -> None:
+    if _is_cancelled(request):
+        raise ScoringCancelledError("scoring was cancelled before its end")
