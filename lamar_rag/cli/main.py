@@ -8,8 +8,16 @@ from io import TextIOWrapper
 
 import typer
 
-from lamar_rag.cli import doctor_command, index_commands, model_commands, quickstart_command, search_commands
+from lamar_rag.cli import (
+    doctor_command,
+    index_commands,
+    model_commands,
+    quickstart_command,
+    rerank_command,
+    search_commands,
+)
 from lamar_rag.extras import MissingExtraError
+from lamar_rag.scoring.remote_errors import RemoteScoringError
 
 app = typer.Typer(
     name="lamar",
@@ -20,7 +28,7 @@ app = typer.Typer(
 )
 app.add_typer(index_commands.app, name="index")
 app.command("search")(search_commands.search)
-app.command("rerank")(search_commands.rerank)
+app.command("rerank")(rerank_command.rerank)
 app.command("ask")(search_commands.ask)
 app.command("models")(model_commands.models)
 app.command("doctor")(doctor_command.doctor)
@@ -54,7 +62,7 @@ def main() -> None:
             stream.reconfigure(encoding="utf-8", errors="replace")
     try:
         app()
-    except (ValueError, OSError, MissingExtraError) as error:
+    except (ValueError, OSError, MissingExtraError, RemoteScoringError) as error:
         if os.environ.get("LAMAR_DEBUG"):
             raise
         from lamar_rag.cli.output import printable

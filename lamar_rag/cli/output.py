@@ -41,6 +41,7 @@ def ranked_row(ranked: RankedDocument) -> dict[str, Any]:
         **_document_row(ranked.document),
         "score": ranked.score,
         "relevance": ranked.relevance,
+        "probability": ranked.probability,
         "rank": ranked.rank,
         "rank_before": ranked.index + 1,
         "language": ranked.language,
