@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
+from lamar_rag.scoring.linked_event import LinkedEvent
 from lamar_rag.scoring.request_queue import RequestQueue
 from lamar_rag.types import BatchScorer, Scored, Scorer, ScoringRequest
 
@@ -25,8 +26,8 @@ class AsyncScoring:
         self._queue: tuple[Scorer, RequestQueue] | None = None
         self._lock = threading.Lock()
 
-    async def prepare(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Return what `work` returns, from a thread: detecting the languages of many documents takes a while."""
+    async def in_thread(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        """Return what `work` returns, from a thread: telling the languages of many documents takes a while."""
         return await asyncio.to_thread(work, *args, **kwargs)
 
     async def score(
@@ -57,8 +58,7 @@ class AsyncScoring:
 
 
 async def _in_thread(scorer: Scorer, request: ScoringRequest, timeout: float | None) -> Scored:
-    given = request.options.cancel
-    cancel = threading.Event() if given is None else given
+    cancel = LinkedEvent(request.options.cancel)
     options = replace(request.options, cancel=cancel)
     try:
         async with asyncio.timeout(timeout):

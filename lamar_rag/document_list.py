@@ -1,4 +1,4 @@
-"""From what a user passes as documents to a list of them that all state a language."""
+"""From what a user passes as documents to a list of them, and to one whose languages are known."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from lamar_rag.text import replace_surrogates
 from lamar_rag.types import Document
 
 
-def located_documents(documents: Sequence[Document | str]) -> list[Document]:
-    """Return documents that all state a language; the caller's own objects stay as they are.
+def checked_documents(documents: Sequence[Document | str]) -> list[Document]:
+    """Return what was passed as documents; languages that they state are in ISO 639-1.
 
     Raises:
         ValueError: no list, or something in it that is neither a document nor text.
@@ -18,13 +18,16 @@ def located_documents(documents: Sequence[Document | str]) -> list[Document]:
     if isinstance(documents, str) or not isinstance(documents, Sequence):
         kind = "one string" if isinstance(documents, str) else f"a {type(documents).__name__}"
         raise ValueError(f"got {kind} for documents, expected a list: pass [document]")
-    plain = [_document(document, i) for i, document in enumerate(documents)]
-    silent = [i for i, document in enumerate(plain) if not document.language]
-    texts = [replace_surrogates(plain[i].text) for i in silent]
+    return [_document(document, i) for i, document in enumerate(documents)]
+
+
+def located_documents(documents: Sequence[Document]) -> list[Document]:
+    """Return documents that all state a language, detected where they do not; none is changed."""
+    silent = [i for i, document in enumerate(documents) if not document.language]
+    texts = [replace_surrogates(documents[i].text) for i in silent]
     found = dict(zip(silent, detect_languages(texts), strict=True))
     return [
-        _with_language(document, found[i] if i in found else normalize_language(document.language or ""))
-        for i, document in enumerate(plain)
+        _with_language(document, found[i]) if i in found else document for i, document in enumerate(documents)
     ]
 
 
@@ -38,7 +41,7 @@ def checked_text(value: object, what: str) -> str:
 def _document(value: object, position: int) -> Document:
     if isinstance(value, Document):
         checked_text(value.text, f"text in document {position}")
-        return value
+        return _with_language(value, normalize_language(value.language)) if value.language else value
     return Document(text=checked_text(value, f"document at position {position}"))
 
 

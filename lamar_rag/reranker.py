@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -12,8 +13,8 @@ import numpy as np
 from lamar_rag.async_scoring import AsyncScoring
 from lamar_rag.checks import check_count
 from lamar_rag.closing import Closing
-from lamar_rag.document_list import checked_text, located_documents
-from lamar_rag.languages import UNDETERMINED, detect_language, normalize_language
+from lamar_rag.document_list import checked_documents, checked_text, located_documents
+from lamar_rag.languages import detect_language, normalize_language
 from lamar_rag.preference import LanguagePreference
 from lamar_rag.reranker_options import (
     RerankKeywords,
@@ -137,7 +138,7 @@ class Reranker(Closing):
         **options: Unpack[ScoreKeywords],
     ) -> FloatArray:
         """Return what `score` returns, without blocking the event loop; see `arerank`."""
-        request = await self._async.prepare(self._request, query, documents, options)
+        request = await self._async.in_thread(self._request, query, documents, options)
         return (await self._ascored(request, timeout)).scores
 
     def probability(self, scores: FloatArray) -> FloatArray | None:
@@ -156,7 +157,7 @@ class Reranker(Closing):
             ValueError: an option out of range, or a query or document that is not text.
             ScoringCancelledError: `cancel` was set.
         """
-        request = self._request(query, documents, options)
+        request = self._rerank_request(query, documents, options)
         return self._ordered(request, self._scored(request), options)
 
     async def arerank(
@@ -178,8 +179,9 @@ class Reranker(Closing):
             timeout: seconds after which TimeoutError is raised.
             options: as for `rerank`.
         """
-        request = await self._async.prepare(self._request, query, documents, options)
-        return self._ordered(request, await self._ascored(request, timeout), options)
+        request = await self._async.in_thread(self._rerank_request, query, documents, options)
+        scored = await self._ascored(request, timeout)
+        return await self._async.in_thread(self._ordered, request, scored, options)
 
     def order(
         self,
@@ -195,33 +197,18 @@ class Reranker(Closing):
 
         Moving the dial needs no new scores: call this again with another preference.
         """
-        if not documents:
-            return []
-        languages = [normalize_language(document.language or UNDETERMINED) for document in documents]
         chosen = self.preference if preference is None else check_preference(preference)
-        spread = self.scorer.spread if chosen.weight else None
-        final = chosen.apply(scored.scores, languages, normalize_language(query_language), spread=spread)
-        probabilities = self.scorer.probability(scored.scores)
+        language = normalize_language(query_language)
+        final = scored.scores
+        if chosen.weight and len(documents):
+            documents = located_documents(documents)
+            languages = [str(document.language) for document in documents]
+            final = chosen.apply(final, languages, language, spread=self.scorer.spread)
         threshold = score_threshold if score_threshold is not None else self.score_threshold
-        kept = [
-            i
-            for i in np.argsort(-final, kind="stable").tolist()
-            if threshold is None or scored.scores[i] >= threshold
-        ]
-        limit = top_n if top_n is not None else self.top_n
-        return [
-            RankedDocument(
-                document=documents[i],
-                score=float(final[i]),
-                rank=rank,
-                index=i,
-                language=languages[i],
-                truncated=bool(scored.truncated[i]),
-                relevance=float(scored.scores[i]),
-                probability=None if probabilities is None else float(probabilities[i]),
-            )
-            for rank, i in enumerate(kept[:limit], start=1)
-        ]
+        order = np.argsort(-final, kind="stable").tolist()
+        kept = [i for i in order if threshold is None or scored.scores[i] >= threshold]
+        kept = kept[: top_n if top_n is not None else self.top_n]
+        return self._ranked([documents[i] for i in kept], kept, final, scored)
 
     def close(self) -> None:
         """Free the model's memory; the next call loads it again."""
@@ -246,7 +233,16 @@ class Reranker(Closing):
         text = checked_text(query, "query")
         language = normalize_language(named) if named else detect_language(text)
         merged = merged_options(self._scoring, options, language)
-        return ScoringRequest(text, located_documents(documents), merged)
+        return ScoringRequest(text, checked_documents(documents), merged)
+
+    def _rerank_request(
+        self, query: str, documents: Sequence[Document | str], options: RerankKeywords
+    ) -> ScoringRequest:
+        """Return the request with the documents' languages, where the dial will ask for them anyway."""
+        given = options.get("preference")
+        dial = self.preference if given is None else check_preference(given)
+        request = self._request(query, documents, options)
+        return replace(request, documents=located_documents(request.documents)) if dial.weight else request
 
     def _scored(self, request: ScoringRequest) -> Scored:
         if not request.documents:
@@ -257,6 +253,25 @@ class Reranker(Closing):
         if not request.documents:
             return self._scored(request)
         return await self._async.score(lambda: self.scorer, request, timeout)
+
+    def _ranked(
+        self, documents: Sequence[Document], kept: Sequence[int], final: FloatArray, scored: Scored
+    ) -> list[RankedDocument]:
+        """Return the kept documents with all that is known of them; `kept` are their positions in the input."""
+        probabilities = self.scorer.probability(scored.scores[kept]) if kept else None
+        return [
+            RankedDocument(
+                document=document,
+                score=float(final[i]),
+                rank=rank + 1,
+                index=i,
+                language=str(document.language),
+                truncated=bool(scored.truncated[i]),
+                relevance=float(scored.scores[i]),
+                probability=None if probabilities is None else float(probabilities[rank]),
+            )
+            for rank, (document, i) in enumerate(zip(located_documents(documents), kept, strict=True))
+        ]
 
     def _ordered(
         self, request: ScoringRequest, scored: Scored, options: RerankKeywords

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from lamar_rag.languages import UNDETERMINED
+from lamar_rag.languages import UNDETERMINED, detect_languages
 from lamar_rag.scoring.checks import checked_scores
+from lamar_rag.text import replace_surrogates
 from lamar_rag.types import Document, Embedder, Scored, ScoringOptions, TextKind
 
 if TYPE_CHECKING:
@@ -80,6 +82,7 @@ class BiEncoderScorer:
         """Return cosines, shape (n,), in the order of `documents`."""
         if not documents:
             return Scored(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
+        documents = _located(documents)
         cut = self.embedder.truncated([document.text for document in documents], "passage")
         in_windows = cut if options.long_documents == "windows" else np.zeros_like(cut)
         (query_vector,) = self.embedder.embed([query], "query", languages=[options.query_language])
@@ -121,3 +124,15 @@ class BiEncoderScorer:
     def _embed(self, documents: Sequence[Document]) -> FloatArray:
         languages = [document.language or UNDETERMINED for document in documents]
         return self.embedder.embed([document.text for document in documents], "passage", languages=languages)
+
+
+def _located(documents: Sequence[Document]) -> Sequence[Document]:
+    """Return documents that all state a language: the embedder's centring goes by it."""
+    silent = [row for row, document in enumerate(documents) if document.language is None]
+    if not silent:
+        return documents
+    found = detect_languages([replace_surrogates(documents[row].text) for row in silent])
+    located = list(documents)
+    for row, language in zip(silent, found, strict=True):
+        located[row] = replace(documents[row], language=language)
+    return located

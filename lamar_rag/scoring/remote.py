@@ -11,6 +11,7 @@ import numpy as np
 
 from lamar_rag.checks import check_count
 from lamar_rag.progress import progress_bar
+from lamar_rag.scoring.activation import logit_probability
 from lamar_rag.scoring.http_retry import RetryPolicy, Stop
 from lamar_rag.scoring.remote_batches import distinct_texts, score_batches
 from lamar_rag.scoring.remote_call import RerankCall
@@ -152,7 +153,7 @@ class RemoteScorer:
         shape = self._shape or self._found_target(Stop()).shape
         values = np.asarray(scores, dtype=np.float32)
         if shape.score_kind == "logit":
-            return np.asarray(0.5 * (1.0 + np.tanh(0.5 * values.astype(np.float64))), dtype=np.float32)
+            return logit_probability(values)
         if shape.score_kind == "probability" and bool(((values >= 0) & (values <= 1)).all()):
             return values.copy()
         return None

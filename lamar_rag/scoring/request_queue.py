@@ -14,38 +14,17 @@ from dataclasses import replace
 
 from lamar_rag.checks import check_count
 from lamar_rag.closing import Closing
+from lamar_rag.scoring.linked_event import LinkedEvent
 from lamar_rag.types import BatchScorer, Scored, ScoringCancelledError, ScoringRequest
 
 logger = logging.getLogger(__name__)
-
-
-class _LinkedEvent(threading.Event):
-    """An event that also counts as set while the caller's own event is."""
-
-    def __init__(self, callers: threading.Event | None) -> None:
-        super().__init__()
-        self._callers = callers
-
-    def is_set(self) -> bool:
-        return super().is_set() or (self._callers is not None and self._callers.is_set())
-
-    def wait(self, timeout: float | None = None) -> bool:
-        if self._callers is None:
-            return super().wait(timeout)
-        end = math.inf if timeout is None else time.monotonic() + timeout
-        while not self.is_set():
-            left = end - time.monotonic()
-            if left <= 0:
-                return False
-            super().wait(min(0.01, left))  # nobody tells this event when the caller's is set
-        return True
 
 
 class _Ticket:
     """One request on its way. Made in the running loop, which is the only one that touches `waiter`."""
 
     def __init__(self, request: ScoringRequest, timeout: float | None) -> None:
-        self.cancel = _LinkedEvent(request.options.cancel)
+        self.cancel = LinkedEvent(request.options.cancel)
         self.request = replace(request, options=replace(request.options, cancel=self.cancel))
         self.size = len(request.documents)
         self.timeout = timeout

@@ -83,11 +83,14 @@ def test_languages_are_detected_where_they_are_not_stated_and_the_input_stays():
     text = "Die Katze schläft seit heute Morgen auf dem warmen Sofa im Wohnzimmer."
     scorer = TableScorer({text: 1.0, "12345": 0.5})
     given = [Document(text, id="x"), Document("12345", id="y")]
-    ranked = Reranker(scorer).rerank("Wo schläft die Katze heute Morgen?", given)
-    assert [row.language for row in ranked] == ["de", "und"]
+    for weight in (0.0, 0.5):
+        dial = LanguagePreference(weight=weight)
+        ranked = Reranker(scorer, preference=dial).rerank("Wo schläft die Katze heute Morgen?", given)
+        assert [row.language for row in ranked] == ["de", "und"]
+        assert [row.document.language for row in ranked] == ["de", "und"]
     assert [document.language for document in given] == [None, None]
-    (_, seen, query_language, _) = scorer.seen[0]
-    assert query_language == "de"
+    assert scorer.seen[0][2] == "de"
+    (_, seen, _, _) = scorer.seen[1]  # the dial needs the languages of all, so that the scorer has them too
     assert [document.language for document in seen] == ["de", "und"]
 
 
