@@ -10,7 +10,6 @@ from lamar_rag.scoring.forward import BatchForward, Head
 from lamar_rag.scoring.heads import Side
 from lamar_rag.scoring.loading_options import LoadingOptions
 from lamar_rag.scoring.packed_attention import can_pack, use_packed_attention
-from lamar_rag.scoring.quantization import quantize_int8
 from lamar_rag.torch_options import torch_device
 
 if TYPE_CHECKING:
@@ -81,6 +80,8 @@ class LoadedParts:
     def prepared(self) -> Any:
         """Return the model in its format, on its device."""
         if self._int8:
+            from lamar_rag.scoring.quantization import quantize_int8
+
             quantize_int8(self.model)
         return self.model.to(self.device)
 
