@@ -18,7 +18,16 @@ if TYPE_CHECKING:
     from lamar_rag.scoring.recipe import PromptFrame, Recipe
     from lamar_rag.scoring.registry import register_recipe
     from lamar_rag.scoring.remote import RemoteScorer
-    from lamar_rag.types import Answer, Candidate, Document, RankedDocument, ScoringCancelledError
+    from lamar_rag.types import (
+        Answer,
+        Candidate,
+        Document,
+        RankedDocument,
+        Scored,
+        Scorer,
+        ScoringCancelledError,
+        ScoringOptions,
+    )
 
 __version__ = "0.1.0"
 
@@ -35,7 +44,10 @@ _HOMES = {
     "Recipe": "scoring.recipe",
     "RemoteScorer": "scoring.remote",
     "Reranker": "reranker",
+    "Scored": "types",
+    "Scorer": "types",
     "ScoringCancelledError": "types",
+    "ScoringOptions": "types",
     "SentenceEmbedder": "retrieval.sentence_embedder",
     "get_profile": "profiles",
     "register_recipe": "scoring.registry",
@@ -54,7 +66,10 @@ __all__ = [
     "Recipe",
     "RemoteScorer",
     "Reranker",
+    "Scored",
+    "Scorer",
     "ScoringCancelledError",
+    "ScoringOptions",
     "SentenceEmbedder",
     "__version__",
     "get_profile",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
@@ -14,6 +17,7 @@ from lamar_rag.types import BatchScorer, Scored, Scorer, ScoringRequest
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
+_THREADS = 32  # calls of a scorer that cannot take several requests at once
 
 
 class AsyncScoring:
@@ -24,31 +28,39 @@ class AsyncScoring:
 
     def __init__(self) -> None:
         self._queue: tuple[Scorer, RequestQueue] | None = None
+        self._threads: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
     async def in_thread(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
         """Return what `work` returns, from a thread: telling the languages of many documents takes a while."""
         return await asyncio.to_thread(work, *args, **kwargs)
 
-    async def score(
-        self, scorer: Callable[[], Scorer], request: ScoringRequest, timeout: float | None
-    ) -> Scored:
-        """Return the scores of a request.
-
-        Raises:
-            TimeoutError: after `timeout` seconds.
-        """
+    async def score(self, scorer: Callable[[], Scorer], request: ScoringRequest) -> Scored:
+        """Return the scores of a request; where the task is cancelled, the request is given up."""
         chosen = await asyncio.to_thread(scorer)  # making it may read files
         if isinstance(chosen, BatchScorer):
-            return await self._queue_of(chosen).submit(request, timeout=timeout)
-        return await _in_thread(chosen, request, timeout)
+            return await self._queue_of(chosen).submit(request)
+        cancel = LinkedEvent(request.options.cancel)
+        options = replace(request.options, cancel=cancel)
+        loop = asyncio.get_running_loop()
+        try:
+            # a pool of its own: a slow server must not hold the threads that the application counts on
+            return await loop.run_in_executor(
+                self._pool(), chosen.score, request.query, request.documents, options
+            )
+        except asyncio.CancelledError:
+            cancel.set()
+            raise
 
     def close(self) -> None:
         """Give up what waits; later requests start anew."""
         with self._lock:
             queue, self._queue = self._queue, None
+            threads, self._threads = self._threads, None
         if queue is not None:
             queue[1].close()
+        if threads is not None:
+            threads.shutdown(wait=False, cancel_futures=True)
 
     def _queue_of(self, scorer: BatchScorer) -> RequestQueue:
         with self._lock:
@@ -56,18 +68,30 @@ class AsyncScoring:
                 self._queue = (scorer, RequestQueue(scorer))
             return self._queue[1]
 
+    def _pool(self) -> ThreadPoolExecutor:
+        with self._lock:
+            if self._threads is None:
+                self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lamar-scoring")
+            return self._threads
 
-async def _in_thread(scorer: Scorer, request: ScoringRequest, timeout: float | None) -> Scored:
-    cancel = LinkedEvent(request.options.cancel)
-    options = replace(request.options, cancel=cancel)
+
+@asynccontextmanager
+async def deadline(timeout: float | None, model: str) -> AsyncIterator[None]:
+    """Cancel what the block awaits after `timeout` seconds, and raise TimeoutError in one line.
+
+    Raises:
+        ValueError: a timeout that is no finite number.
+    """
+    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
+    if timeout is not None and not (is_number and math.isfinite(timeout)):
+        raise ValueError(f"got timeout={timeout!r}, expected a finite number of seconds (or None)")
+    scope = asyncio.timeout(timeout)
     try:
-        async with asyncio.timeout(timeout):
-            return await asyncio.to_thread(scorer.score, request.query, request.documents, options)
+        async with scope:
+            yield
     except TimeoutError as error:
-        cancel.set()
+        if not scope.expired():  # the scorer's own
+            raise
         raise TimeoutError(
-            f"model {scorer.model} gave no scores within {timeout} s: give a longer timeout"
+            f"model {model} gave no scores within {timeout:g} s: allow more time or send fewer documents"
         ) from error
-    except asyncio.CancelledError:
-        cancel.set()
-        raise

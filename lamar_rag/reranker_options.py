@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any, TypedDict
+from dataclasses import fields, replace
+from typing import Any, TypedDict, get_type_hints
 
 from lamar_rag.checks import check_count
 from lamar_rag.preference import LanguagePreference
-from lamar_rag.types import LongDocuments, ScoringOptions
+from lamar_rag.types import LongDocuments, Scorer, ScoringOptions
 
 
 class ScoreKeywords(TypedDict, total=False):
@@ -32,19 +32,20 @@ class RerankKeywords(ScoreKeywords, total=False):
     preference: LanguagePreference | None
 
 
-def merged_options(own: ScoringOptions, given: Mapping[str, Any], query_language: str) -> ScoringOptions:
-    """Return an object's options with what a call says instead.
+def merged_options(
+    own: ScoringOptions, given: Mapping[str, Any], query_language: str, allowed: type[Any]
+) -> ScoringOptions:
+    """Return an object's options with what a call says instead; `allowed` are the keywords that it knows.
 
     Raises:
         ValueError: an option out of range.
         TypeError: an option that does not exist.
     """
-    unknown = given.keys() - RerankKeywords.__annotations__.keys()
+    known = get_type_hints(allowed).keys()
+    unknown = given.keys() - known
     if unknown:
-        raise TypeError(
-            f"got unknown option {', '.join(sorted(unknown))}, expected {', '.join(RerankKeywords.__annotations__)}"
-        )
-    scoring = ScoreKeywords.__annotations__.keys() - {"query_language"}
+        raise TypeError(f"got unknown option {', '.join(sorted(unknown))}, expected {', '.join(known)}")
+    scoring = {field.name for field in fields(ScoringOptions)} - {"query_language"}
     said = {name: value for name, value in given.items() if name in scoring and value is not None}
     options = replace(own, query_language=query_language, **said)
     check_scoring(options)
@@ -68,7 +69,9 @@ def check_cut(top_n: int | None, score_threshold: float | None) -> None:
     """Raise ValueError unless the two limits of a result are in range."""
     check_count("top_n", top_n, optional=True)
     if score_threshold is not None and not (
-        isinstance(score_threshold, int | float) and math.isfinite(score_threshold)
+        isinstance(score_threshold, int | float)
+        and not isinstance(score_threshold, bool)
+        and math.isfinite(score_threshold)
     ):
         raise ValueError(f"got score_threshold={score_threshold!r}, expected a finite number (or None)")
 
@@ -80,3 +83,17 @@ def check_preference(value: object) -> LanguagePreference:
             f"got preference={value!r}, expected a LanguagePreference: LanguagePreference(weight=0.5)"
         )
     return value
+
+
+def check_own_scorer(model: object, options: Mapping[str, Any]) -> None:
+    """Raise ValueError unless `model` is a `Scorer` object, without options that only a named model takes."""
+    if any(options.values()):
+        raise ValueError(
+            f"got {', '.join(name for name, value in options.items() if value)} beside a Scorer object, "
+            "which has its own: set them where the scorer is made"
+        )
+    if isinstance(model, type) or not isinstance(model, Scorer):
+        raise ValueError(
+            f"got model={model!r}, expected a name, a folder, a URL or an object with the methods of "
+            "lamar_rag.types.Scorer (model, spread, score, probability, close)"
+        )

@@ -27,6 +27,7 @@ _SCORERS: dict[ScoringWay, tuple[str, str]] = {
 _GENERIC: dict[str, ScoringWay] = {
     "ForSequenceClassification": "cross_encoder",
     "ForCausalLM": "causal_lm",
+    "LMHeadModel": "causal_lm",
 }
 
 
@@ -55,13 +56,18 @@ def build_scorer(
     """
     given = {name: value for name, value in options.items() if value is not None}
     if str(model).startswith(("http://", "https://")):
+        if recipe is not None:
+            raise ValueError(
+                "got recipe with the URL of a server, which decides its input itself: leave it out"
+            )
         return _remote_scorer(str(model), given | ({"trust_remote_code": True} if trust_remote_code else {}))
     given["trust_remote_code"] = trust_remote_code
     chosen = _recipe(recipe) if recipe is not None else find_recipe(str(model))
     if chosen is None:
         return _generic_scorer(model, given)
-    source = model if recipe is not None else chosen.model
-    if chosen.remote_code and not trust_remote_code and not Path(source).is_dir():
+    is_own = recipe is not None or Path(model).expanduser().is_dir()  # a folder goes before a name
+    source = model if is_own else chosen.model
+    if chosen.remote_code and not trust_remote_code and not is_own:
         raise ValueError(
             f"model {chosen.model} needs the Python code of its repository: read it, then pass trust_remote_code=True"
         )
@@ -87,12 +93,12 @@ def _scorer_class(scoring: ScoringWay) -> Callable[..., Scorer]:
 
 def _generic_scorer(model: str | Path, options: dict[str, Any]) -> Scorer:
     folder = Path(resolve_model(model, trust_remote_code=options["trust_remote_code"]))
-    architectures = _architectures(folder)
+    architectures = [] if _is_embedder(folder) else _architectures(folder)
     for ending, scoring in _GENERIC.items():
         if any(ending in name for name in architectures):
             logger.warning("model %s is not registered: scored as %s with the generic recipe", model, scoring)
             return _scorer_class(scoring)(model, generic_recipe(str(model), scoring), **options)
-    if (folder / "modules.json").is_file():
+    if _is_embedder(folder):
         from lamar_rag.retrieval.sentence_embedder import SentenceEmbedder
         from lamar_rag.scoring.bi_encoder import BiEncoderScorer
 
@@ -129,3 +135,16 @@ def _architectures(folder: Path) -> list[str]:
         raise ValueError(
             f"{path}: not readable as a model's configuration ({error}): save the model again"
         ) from error
+
+
+def _is_embedder(folder: Path) -> bool:
+    """Say whether a sentence-transformers folder pools tokens into vectors; its rerankers have the same file."""
+    path = folder / "modules.json"
+    if not path.is_file():
+        return False
+    try:
+        return any(
+            "Pooling" in str(module.get("type")) for module in json.loads(path.read_text(encoding="utf-8"))
+        )
+    except (ValueError, AttributeError) as error:
+        raise ValueError(f"{path}: not readable ({error}): save the model again") from error

@@ -3,8 +3,15 @@
 from __future__ import annotations
 
 import gc
+import sys
 from typing import Any
 
+_OUT_OF_MEMORY = (  # what libraries say that raise no class of their own
+    "DefaultCPUAllocator: can't allocate memory",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "could not create a memory object",
+    "MPS backend out of memory",
+)
 _DTYPES = ("float32", "float16", "bfloat16", "auto")
 
 
@@ -39,6 +46,8 @@ def torch_device(device: str | None) -> Any:
 def free_memory() -> None:
     """Give memory that is no longer referred to back, on the GPU too."""
     gc.collect()
+    if "torch" not in sys.modules:  # then nothing of it can be held
+        return
     import torch
 
     if torch.cuda.is_available():
@@ -49,6 +58,6 @@ def is_out_of_memory(error: BaseException) -> bool:
     """Say whether an error is a lack of memory, on a GPU or (torch has no class of its own for it) on the CPU."""
     import torch
 
-    return isinstance(error, torch.OutOfMemoryError | MemoryError) or (
-        isinstance(error, RuntimeError) and "DefaultCPUAllocator: can't allocate memory" in str(error)
-    )
+    if isinstance(error, torch.OutOfMemoryError | MemoryError):
+        return True
+    return isinstance(error, RuntimeError) and any(said in str(error) for said in _OUT_OF_MEMORY)

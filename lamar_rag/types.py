@@ -106,6 +106,13 @@ class Scored(NamedTuple):
     scores: FloatArray  # (n,), raw, higher is better
     truncated: BoolArray  # (n,)
 
+    @classmethod
+    def nothing(cls) -> Scored:
+        """Return the result for no documents."""
+        import numpy as np
+
+        return cls(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
+
 
 @dataclass(frozen=True, slots=True)
 class GeneratedText:

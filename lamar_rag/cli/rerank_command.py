@@ -24,6 +24,10 @@ def rerank(
     prefer: Prefer = None,
     floor: Floor = None,
     long_documents: Annotated[str, typer.Option(help="truncate or windows.")] = "truncate",
+    recipe: Annotated[
+        str | None,
+        typer.Option(help="Score by this model's recipe (see lamar models), for a folder of your own."),
+    ] = None,
     instruction: Annotated[
         str | None, typer.Option(help="What counts as relevant, for models that take it.")
     ] = None,
@@ -56,6 +60,7 @@ def rerank(
     report_reading(reader)
     options: dict[str, Any] = {
         "long_documents": long_documents,
+        "recipe": recipe,
         "instruction": instruction,
         "device": device,
         "dtype": dtype,

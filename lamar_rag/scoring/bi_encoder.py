@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from lamar_rag.languages import UNDETERMINED, detect_languages
-from lamar_rag.scoring.checks import checked_scores
-from lamar_rag.text import replace_surrogates
-from lamar_rag.types import Document, Embedder, Scored, ScoringOptions, TextKind
+from lamar_rag.document_languages import located_documents
+from lamar_rag.languages import UNDETERMINED
+from lamar_rag.progress import progress_bar
+from lamar_rag.scoring.checks import check_spread, checked_scores
+from lamar_rag.types import (
+    Document,
+    Embedder,
+    LongDocuments,
+    Scored,
+    ScoringCancelledError,
+    ScoringOptions,
+    TextKind,
+)
 
 if TYPE_CHECKING:
     from lamar_rag.types import BoolArray, FloatArray
 
+_CHUNK = 256  # documents between two looks at `cancel`
 # By model and centring: the median, over queries, of the standard deviation of the scores of the 20 best
 # candidates, measured on the NTREX development set of benchmarks/preference_dial.py.
 _SPREADS: dict[tuple[str, str | None], float] = {
@@ -62,6 +71,7 @@ class BiEncoderScorer:
         vectors: VectorSource | None = None,
         spread: float | None = None,
     ) -> None:
+        check_spread(spread)
         self.embedder = embedder
         self._vectors = vectors
         self._spread = spread if spread is not None else _SPREADS.get((embedder.model, embedder.centring))
@@ -81,21 +91,39 @@ class BiEncoderScorer:
     ) -> Scored:
         """Return cosines, shape (n,), in the order of `documents`."""
         if not documents:
-            return Scored(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
-        documents = _located(documents)
-        cut = self.embedder.truncated([document.text for document in documents], "passage")
-        in_windows = cut if options.long_documents == "windows" else np.zeros_like(cut)
+            return Scored.nothing()
+        for name, value in (("max_length", options.max_length), ("instruction", options.instruction)):
+            if value is not None:
+                raise ValueError(f"got {name} for the embedder {self.model}, which takes none: leave it out")
         (query_vector,) = self.embedder.embed([query], "query", languages=[options.query_language])
+        query_cut = self.embedder.truncated([query], "query")[0]
+        scores = np.empty(len(documents), dtype=np.float32)
+        truncated = np.empty(len(documents), dtype=np.bool_)
+        with progress_bar("scoring", len(documents), shown=options.progress) as advance:
+            for start in range(0, len(documents), _CHUNK):
+                if options.cancel is not None and options.cancel.is_set():
+                    raise ScoringCancelledError("scoring was cancelled before its end")
+                part = slice(start, start + _CHUNK)
+                chunk = located_documents(documents[part])
+                scores[part], truncated[part] = self._cosines(query_vector, chunk, options.long_documents)
+                advance(len(chunk))
+        return Scored(checked_scores(scores, self.model, documents), truncated | query_cut)
+
+    def _cosines(
+        self, query: FloatArray, documents: Sequence[Document], long_documents: LongDocuments
+    ) -> tuple[FloatArray, BoolArray]:
+        """Return the cosines, shape (n,), and which documents were cut."""
+        cut = self.embedder.truncated([document.text for document in documents], "passage")
+        in_windows = cut if long_documents == "windows" else np.zeros_like(cut)
         scores = np.empty(len(documents), dtype=np.float32)
         whole = np.flatnonzero(~in_windows).tolist()
         if whole:
-            scores[whole] = self._passages([documents[row] for row in whole]) @ query_vector
+            scores[whole] = self._passages([documents[row] for row in whole]) @ query
         for row in np.flatnonzero(in_windows).tolist():
             pieces = self.embedder.windows(documents[row].text)
             languages = [documents[row].language or UNDETERMINED] * len(pieces)
-            scores[row] = (self.embedder.embed(pieces, "passage", languages=languages) @ query_vector).max()
-        query_cut = self.embedder.truncated([query], "query")[0]
-        return Scored(checked_scores(scores, self.model, documents), (cut & ~in_windows) | query_cut)
+            scores[row] = (self.embedder.embed(pieces, "passage", languages=languages) @ query).max()
+        return scores, cut & ~in_windows
 
     def probability(self, scores: FloatArray) -> FloatArray | None:
         """Return None: cosines are no probabilities."""
@@ -124,15 +152,3 @@ class BiEncoderScorer:
     def _embed(self, documents: Sequence[Document]) -> FloatArray:
         languages = [document.language or UNDETERMINED for document in documents]
         return self.embedder.embed([document.text for document in documents], "passage", languages=languages)
-
-
-def _located(documents: Sequence[Document]) -> Sequence[Document]:
-    """Return documents that all state a language: the embedder's centring goes by it."""
-    silent = [row for row, document in enumerate(documents) if document.language is None]
-    if not silent:
-        return documents
-    found = detect_languages([replace_surrogates(documents[row].text) for row in silent])
-    located = list(documents)
-    for row, language in zip(silent, found, strict=True):
-        located[row] = replace(documents[row], language=language)
-    return located

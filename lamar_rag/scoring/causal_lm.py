@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lamar_rag.scoring.encoding import RequestEncoder
-from lamar_rag.scoring.frame_template import FrameTemplate
+from lamar_rag.scoring.frame_template import frame_template
 from lamar_rag.scoring.heads import AnswerHead, Side
 from lamar_rag.scoring.loading_options import LoadingOptions
 from lamar_rag.scoring.model_loading import LoadedParts
@@ -38,18 +38,10 @@ class CausalLMScorer(PointwiseScorer):
             )
         parts = LoadedParts(self._source, "AutoModelForCausalLM", options)
         head, limit = self._head(parts), parts.limit(recipe.max_length)
-        template = FrameTemplate(
-            parts.backend,
-            frame,
-            limit,
-            instruction=recipe.instruction,
-            begin_id=parts.tokenizer.bos_token_id if frame.begin_token else None,
-            foot_is_extra=recipe.foot_is_extra,
-        )
+        template = frame_template(parts, recipe, frame, limit)
         return LoadedModel(
             parts.forward(head, head.padding),
             RequestEncoder(parts.backend, template, options.window_overlap),
-            limit,
             parts.supported,
             parts.batch_tokens,
         )
@@ -60,13 +52,9 @@ class CausalLMScorer(PointwiseScorer):
         padding: Side = "right" if is_linear else "left"
         if recipe.vocabulary_id is not None:
             return AnswerHead(recipe.vocabulary_id, padding=padding)
-        if recipe.positive is None:
-            raise ValueError(
-                f"the recipe of model {self.model} says not which answer is read: "
-                "give it positive='yes', or a vocabulary_id"
-            )
+        positive = self._token(parts, recipe.positive or "")
         negative = None if recipe.negative is None else self._token(parts, recipe.negative)
-        return AnswerHead(self._token(parts, recipe.positive), negative, padding)
+        return AnswerHead(positive, negative, padding)
 
     def _token(self, parts: LoadedParts, answer: str) -> int:
         ids = parts.backend.encode(answer, add_special_tokens=False).ids

@@ -7,10 +7,35 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lamar_rag.types import Document
+from lamar_rag.types import Document, Scored
 
 if TYPE_CHECKING:
     from lamar_rag.types import FloatArray
+
+
+def check_spread(spread: object) -> None:
+    """Raise ValueError unless a scorer's spread is None or a positive number: a negative one would turn the dial."""
+    if spread is None:
+        return
+    if isinstance(spread, bool) or not isinstance(spread, int | float) or not 0 < spread < float("inf"):
+        raise ValueError(
+            f"got spread={spread!r}, expected a positive number in the units of the scores (or None)"
+        )
+
+
+def checked_result(result: Scored, model: str, documents: Sequence[Document]) -> Scored:
+    """Return what a scorer returned, as arrays, after making sure that it fits the documents.
+
+    Raises:
+        ValueError: as `checked_scores`, or another number of truncated flags than of documents.
+    """
+    scores = checked_scores(np.asarray(result.scores, dtype=np.float32), model, documents)
+    truncated = np.asarray(result.truncated, dtype=np.bool_)
+    if truncated.shape != scores.shape:
+        raise ValueError(
+            f"model {model} returned truncated flags of shape {truncated.shape}, expected ({len(documents)},)"
+        )
+    return Scored(scores, truncated)
 
 
 def checked_scores(scores: FloatArray, model: str, documents: Sequence[Document]) -> FloatArray:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from lamar_rag.scoring.encoding import RequestEncoder, Template
-from lamar_rag.scoring.frame_template import FrameTemplate
+from lamar_rag.scoring.frame_template import frame_template
 from lamar_rag.scoring.heads import ClassifierHead, Side
 from lamar_rag.scoring.loading_options import LoadingOptions
 from lamar_rag.scoring.model_loading import LoadedParts
@@ -44,15 +44,13 @@ class CrossEncoderScorer(PointwiseScorer):
         return LoadedModel(
             parts.forward(ClassifierHead(), side),
             RequestEncoder(parts.backend, template, options.window_overlap),
-            limit,
             parts.supported,
             parts.batch_tokens,
         )
 
     def _template(self, parts: LoadedParts, limit: int) -> tuple[Template, Side]:
-        frame = self._recipe.frame
+        recipe, frame = self._recipe, self._recipe.frame
         if frame is None:
             takes_types = "token_type_ids" in parts.tokenizer.model_input_names
             return PairTemplate(parts.backend, limit, takes_types=takes_types), "right"
-        begin = parts.tokenizer.bos_token_id if frame.begin_token else None
-        return FrameTemplate(parts.backend, frame, limit, begin_id=begin), "left"
+        return frame_template(parts, recipe, frame, limit), "left"

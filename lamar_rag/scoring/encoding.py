@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 IntArray = npt.NDArray[np.int32]
 
+NO_INSTRUCTION = "got an instruction for a model that takes none: leave it out"
 QUERY_SHARE = 0.75  # of the room beside the fixed tokens at most; bge's own runner gives the query as much
 _CHUNK = 256  # texts tokenized at once: a tokenizer's own objects take some 50 times the tokens' memory
 
@@ -134,7 +135,7 @@ class RequestEncoder:
         if len(ids) <= around.room:
             return [ids]
         size = around.room - len(around.lead) - len(around.tail)
-        spans = window_spans(len(ids), size, min(self._overlap, size - 1))
+        spans = window_spans(len(ids), size, min(self._overlap, size // 2))
         none = ids[:0]
         return [
             np.concatenate(

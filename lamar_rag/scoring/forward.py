@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lamar_rag.scoring.encoding import TokenSequence
 from lamar_rag.scoring.heads import Side
-from lamar_rag.scoring.packed_attention import DECODERS
+from lamar_rag.scoring.packed_attention import DECODERS, ROBERTA
 
 if TYPE_CHECKING:
     import torch
 
 
 class Head(Protocol):
-    """Reads the score of each text off a model."""
+    """Reads the score of each text off a model; `packable` are the architectures that it can read packed."""
+
+    @property
+    def packable(self) -> frozenset[str]:
+        """Values of `config.model_type`."""
+        ...
 
     def padded(self, model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
         """Return logits, shape (b,), of inputs of shape (b, t)."""
@@ -67,8 +72,7 @@ class BatchForward:
         import torch
 
         device, config = self.model.device, self.model.config
-        from_pad = config.model_type in {"xlm-roberta", "roberta", "camembert"}
-        first = config.pad_token_id + 1 if from_pad else 0  # these count positions from the padding id on
+        first = config.pad_token_id + 1 if config.model_type in ROBERTA else 0
         positions = torch.cat([torch.arange(first, first + length) for length in lengths])
         ids = torch.cat([_long(text.ids) for text in batch])
         inputs: dict[str, Any] = {

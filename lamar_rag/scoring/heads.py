@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from lamar_rag.scoring.packed_attention import DECODERS, ENCODERS
 
 if TYPE_CHECKING:
     import torch
@@ -16,6 +18,8 @@ Side = Literal["left", "right"]
 
 class ClassifierHead:
     """The one label of a sequence classifier."""
+
+    packable = ENCODERS  # those that read the first token; others read the last, and are padded
 
     def padded(self, model: Any, inputs: dict[str, torch.Tensor]) -> torch.Tensor:
         """Return logits, shape (b,)."""
@@ -46,6 +50,8 @@ class AnswerHead:
         padding: where batches are padded. On the left texts end together. Linear attention works in chunks
             from the first position on, so that only padding on the right leaves its scores as they are.
     """
+
+    packable: ClassVar[frozenset[str]] = DECODERS
 
     positive: int
     negative: int | None = None

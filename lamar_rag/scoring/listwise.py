@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ import numpy as np
 
 from lamar_rag.closing import Closing
 from lamar_rag.progress import progress_bar
-from lamar_rag.scoring.checks import checked_scores
+from lamar_rag.scoring.checks import check_spread, checked_scores
 from lamar_rag.scoring.listwise_model import ListwiseModel
 from lamar_rag.scoring.listwise_prompt import blocks, without_markers
 from lamar_rag.scoring.loading_options import LoadingOptions
@@ -57,11 +56,11 @@ class ListwiseScorer(Closing):
     def __init__(
         self, model: str | Path, recipe: Recipe | None = None, *, spread: float | None = None, **options: Any
     ) -> None:
+        check_spread(spread)
         self._source, self._spread = model, spread
         self._recipe = recipe or generic_recipe(str(model), "listwise")
         self._options = LoadingOptions(**options)
         self._loaded: ListwiseModel | None = None
-        self._per_block = _PER_BLOCK
         self._lock = threading.RLock()
 
     @property
@@ -79,7 +78,7 @@ class ListwiseScorer(Closing):
     ) -> Scored:
         """Return cosines, shape (n,), in the order of `documents`."""
         if not documents:
-            return Scored(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
+            return Scored.nothing()
         loaded = self._load()
         limit = self._document_limit(options)
         text, query_tokens, query_cut = self._cut(loaded, query, _QUERY_TOKENS)
@@ -103,6 +102,13 @@ class ListwiseScorer(Closing):
         with self._lock:
             self._loaded = None
         free_memory()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Options travel, the model does not: a copy in another process loads its own."""
+        return {**self.__dict__, "_loaded": None, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
 
     def _load(self) -> ListwiseModel:
         with self._lock:
@@ -136,7 +142,7 @@ class ListwiseScorer(Closing):
             return [(kept, tokens)], cut
         kept = without_markers(replace_surrogates(text))
         encoding = loaded.backend.encode(kept, add_special_tokens=False)
-        windows = text_windows(kept, encoding, limit, min(self._options.window_overlap, limit - 1))
+        windows = text_windows(kept, encoding, limit, min(self._options.window_overlap, limit // 2))
         return [(window, min(len(encoding.ids), limit)) for window in windows], False
 
     def _scores(
@@ -149,16 +155,17 @@ class ListwiseScorer(Closing):
         options: ScoringOptions,
     ) -> FloatArray:
         """Return a cosine a passage, from all blocks' vectors."""
+        per_block = _PER_BLOCK
         while True:
             try:
-                return self._in_blocks(loaded, query, query_tokens, passages, limit, options)
+                return self._in_blocks(loaded, query, query_tokens, passages, limit, per_block, options)
             except (RuntimeError, MemoryError) as error:
-                if self._per_block == 1 or not is_out_of_memory(error):
+                if per_block == 1 or not is_out_of_memory(error):
                     raise
-            self._per_block = max(1, min(self._per_block, len(passages)) // 2)
+            per_block = max(1, min(per_block, len(passages)) // 2)
             free_memory()
             logger.warning(
-                "out of memory: going on with %d documents a block, which changes scores", self._per_block
+                "out of memory: going on with %d documents a block, which changes scores", per_block
             )
 
     def _in_blocks(
@@ -168,24 +175,24 @@ class ListwiseScorer(Closing):
         query_tokens: int,
         passages: Sequence[_Passage],
         limit: int,
+        per_block: int,
         options: ScoringOptions,
     ) -> FloatArray:
         vectors, query_vectors, weights = [], [], []
+        instruction = without_markers(replace_surrogates(options.instruction or ""))
         capacity = loaded.context - 2 * query_tokens
-        spans = list(blocks([p.tokens for p in passages], capacity, limit, self._per_block))
-        bar = progress_bar("scoring", len(passages)) if options.progress else nullcontext(None)
-        with bar as advance:
+        spans = list(blocks([p.tokens for p in passages], capacity, limit, per_block))
+        with progress_bar("scoring", len(passages), shown=options.progress) as advance:
             for span in spans:
                 if options.cancel is not None and options.cancel.is_set():
                     raise ScoringCancelledError("scoring was cancelled before its end")
                 block = [passage.text for passage in passages[span]]
                 with self._lock:
-                    documents, query_vector = loaded.vectors(query, block, options.instruction)
+                    documents, query_vector = loaded.vectors(query, block, instruction)
                 vectors.append(documents)
                 query_vectors.append(query_vector)
                 weights.append(((1.0 + _cosines(query_vector, documents)) / 2.0).max())
-                if advance is not None:
-                    advance(len(block))
+                advance(len(block))
         merged = np.average(np.stack(query_vectors), axis=0, weights=weights)
         return np.asarray(_cosines(merged, np.concatenate(vectors)), dtype=np.float32)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,7 @@ class ListwiseModel:
     """
 
     def __init__(self, source: str | Path, options: LoadingOptions) -> None:
+        options = replace(options, trust_remote_code=False)
         parts = LoadedParts(source, "AutoModel", options)
         self.backend = parts.backend
         self.context = parts.supported
@@ -52,6 +54,8 @@ class ListwiseModel:
             hidden = self._body(input_ids=ids.to(self._body.device), use_cache=False).last_hidden_state[0]
             marked = ids[0].to(hidden.device)
             rows = torch.cat([hidden[marked == self._document_id], hidden[marked == self._query_id]])
+            if len(rows) != len(documents) + 1:
+                raise RuntimeError(f"{len(rows)} marked positions for {len(documents)} documents and a query")
             projected = (torch.relu(rows @ self._first.T) @ self._second.T).float().cpu().numpy()
         return projected[:-1], projected[-1]
 

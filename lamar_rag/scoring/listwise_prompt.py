@@ -16,8 +16,10 @@ _SYSTEM = (
 
 
 def without_markers(text: str) -> str:
-    """Return a text without the two tokens at which the model is read."""
-    return text.replace(QUERY_TOKEN, "").replace(DOCUMENT_TOKEN, "")
+    """Return a text without the two tokens at which the model is read, nor any that their removal would leave."""
+    while QUERY_TOKEN in text or DOCUMENT_TOKEN in text:
+        text = text.replace(QUERY_TOKEN, "").replace(DOCUMENT_TOKEN, "")
+    return text
 
 
 def listwise_prompt(query: str, documents: Sequence[str], instruction: str | None = None) -> str:

@@ -16,12 +16,12 @@ class LoadingOptions:
 
     Args:
         device: "cpu", "cuda", "cuda:1", ...; by default a GPU if there is one.
-        dtype: "float32", "bfloat16", "float16", or on CPUs "int8"; by default what the model was saved in.
+        dtype: "float32", "bfloat16", "float16", or on CPUs "int8"; by default ("auto") what the model was saved in.
         max_length: tokens a (query, document) pair may have; by default what the recipe or the model says.
             Only the document is cut, and the query only beyond three quarters of the room beside the fixed
             tokens.
         max_batch_tokens: tokens a batch, padding included; by default 2048 on a CPU, 32768 on a GPU.
-        window_overlap: tokens that neighbouring windows share with `long_documents="windows"`.
+        window_overlap: tokens that neighbouring windows share with `long_documents="windows"`, at most half of one.
         trust_remote_code: run the Python code that a model's repository brings.
 
     Raises:

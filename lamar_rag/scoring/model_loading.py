@@ -9,7 +9,7 @@ from lamar_rag.hub import resolve_model
 from lamar_rag.scoring.forward import BatchForward, Head
 from lamar_rag.scoring.heads import Side
 from lamar_rag.scoring.loading_options import LoadingOptions
-from lamar_rag.scoring.packed_attention import can_pack, use_packed_attention
+from lamar_rag.scoring.packed_attention import ROBERTA, can_pack, use_packed_attention
 from lamar_rag.torch_options import torch_device
 
 if TYPE_CHECKING:
@@ -26,29 +26,55 @@ class LoadedParts:
         auto_class: the transformers class that loads the model, such as "AutoModelForCausalLM".
 
     Raises:
-        ValueError: no fast tokenizer, or "int8" elsewhere than on a CPU.
+        ValueError: no fast tokenizer, weights that are missing, a length beyond what the model reads, remote code
+            that is not trusted, or "int8" elsewhere than on a CPU.
     """
 
     def __init__(self, source: str | Path, auto_class: str, options: LoadingOptions) -> None:
         import transformers
 
-        self.name = str(source)
+        self.name, self._options = str(source), options
         self.device = torch_device(options.device)
-        int8 = options.dtype == "int8"
-        if int8 and self.device.type != "cpu":
+        self._int8 = options.dtype == "int8"
+        if self._int8 and self.device.type != "cpu":
             raise ValueError(
                 f"got dtype='int8' on device {self.device}, expected a CPU: use dtype='bfloat16' there"
             )
         folder = resolve_model(source, trust_remote_code=options.trust_remote_code)
-        common = {"trust_remote_code": options.trust_remote_code, "local_files_only": True}
-        self.tokenizer: Any = transformers.AutoTokenizer.from_pretrained(folder, **common)
+        self._common = {"trust_remote_code": options.trust_remote_code, "local_files_only": True}
+        config = self._load(transformers.AutoConfig, folder)
+        self.tokenizer: Any = self._load(transformers.AutoTokenizer, folder)
         self.backend = _fast_backend(self.tokenizer, self.name)
-        loader: Any = getattr(transformers, auto_class)
-        dtype = "float32" if int8 else options.dtype or "auto"
-        self.model: Any = loader.from_pretrained(folder, dtype=dtype, **common).eval()
-        self.supported = supported_length(self.model.config, self.tokenizer.model_max_length)
-        self._int8 = int8
-        self._options = options
+        self.supported = supported_length(config, self.tokenizer.model_max_length)
+        self._check_length()  # before the weights are read
+        dtype = "float32" if self._int8 else options.dtype or "auto"
+        loader = getattr(transformers, auto_class)
+        model, info = self._load(loader, folder, dtype=dtype, output_loading_info=True)
+        self.model: Any = model.eval()
+        missing = sorted(info["missing_keys"])
+        if missing:
+            raise ValueError(
+                f"the weights of model {self.name} lack {', '.join(missing[:3])} ({len(missing)} in all): its scores "
+                "would be random, give a model that was trained as a reranker"
+            )
+
+    def _load(self, loader: Any, folder: str, **more: Any) -> Any:
+        try:
+            return loader.from_pretrained(folder, **self._common, **more)
+        except ValueError as error:
+            if "trust_remote_code" not in str(error):
+                raise
+            raise ValueError(
+                f"model {self.name} needs the Python code of its repository: read it, then pass trust_remote_code=True"
+            ) from error
+
+    def _check_length(self) -> None:
+        wanted = self._options.max_length
+        if wanted is not None and wanted > self.supported:
+            raise ValueError(
+                f"got max_length={wanted} for model {self.name}, which reads {self.supported} tokens: "
+                f"give at most {self.supported}, or None"
+            )
 
     @property
     def pad_id(self) -> int:
@@ -56,23 +82,28 @@ class LoadedParts:
         pad: int | None = self.tokenizer.pad_token_id
         return pad if pad is not None else self.tokenizer.eos_token_id or 0
 
-    def limit(self, recipe_limit: int | None) -> int:
-        """Return the length limit: the user's, else the recipe's, within what the model reads.
+    @property
+    def begin_id(self) -> int:
+        """The id of the token before everything.
 
         Raises:
-            ValueError: the user's is more than the model reads.
+            ValueError: the tokenizer has none.
         """
-        wanted = self._options.max_length
-        if wanted is not None and wanted > self.supported:
+        begin: int | None = self.tokenizer.bos_token_id
+        if begin is None:
             raise ValueError(
-                f"got max_length={wanted} for model {self.name}, which reads {self.supported} tokens: "
-                f"give at most {self.supported}, or None"
+                f"the tokenizer of model {self.name} has no bos token, which its recipe asks for: "
+                "give a recipe whose frame has begin_token=False"
             )
-        return wanted or min(self.supported, recipe_limit or self.supported)
+        return begin
+
+    def limit(self, recipe_limit: int | None) -> int:
+        """Return the length limit: the user's, else the recipe's, within what the model reads."""
+        return self._options.max_length or min(self.supported, recipe_limit or self.supported)
 
     def forward(self, head: Head, side: Side) -> BatchForward:
         """Return the model's forward pass: packed on a CPU where the architecture allows, else padded."""
-        packed = self.device.type == "cpu" and can_pack(self.model.config)
+        packed = self.device.type == "cpu" and can_pack(self.model, head.packable)
         if packed:
             use_packed_attention(self.model)
         return BatchForward(self.prepared(), head, self.pad_id, side, packed)
@@ -104,6 +135,6 @@ def _fast_backend(tokenizer: Any, name: str) -> Tokenizer:
 def supported_length(config: Any, tokenizer_limit: int) -> int:
     """Return the tokens that a model reads, special ones included."""
     positions = getattr(config, "max_position_embeddings", None)
-    if positions is not None and config.model_type in {"xlm-roberta", "roberta", "camembert"}:
-        positions -= config.pad_token_id + 1  # these count positions from the padding id on
+    if positions is not None and config.model_type in ROBERTA and config.pad_token_id is not None:
+        positions -= config.pad_token_id + 1
     return min(limit for limit in (positions, tokenizer_limit) if limit is not None)

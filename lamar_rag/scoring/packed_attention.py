@@ -15,15 +15,20 @@ if TYPE_CHECKING:
 
 PACKED = "lamar_packed"
 
+ROBERTA = frozenset({"xlm-roberta", "roberta", "camembert"})  # these count positions from the padding id on
 # Architectures whose packed scores are tested against one text at a time. Others are padded.
-ENCODERS = frozenset({"xlm-roberta", "roberta", "camembert", "bert", "gte"})
+ENCODERS = ROBERTA | {"bert", "gte"}
 DECODERS = frozenset({"qwen3", "llama", "gemma"})
 
 
-def can_pack(config: Any) -> bool:
-    """Say whether a model's attention can run packed: a known architecture without a sliding window."""
-    layers = getattr(config, "layer_types", None) or ["full_attention"]
-    return config.model_type in ENCODERS | DECODERS and set(layers) == {"full_attention"}
+def can_pack(model: Any, architectures: frozenset[str]) -> bool:
+    """Say whether a model's attention can run packed: one of these architectures, without a sliding window.
+
+    A repository's own code is never packed, whatever it calls itself: it need not ask for the attention.
+    """
+    layers = getattr(model.config, "layer_types", None) or ["full_attention"]
+    is_known = model.config.model_type in architectures and set(layers) == {"full_attention"}
+    return is_known and type(model).__module__.startswith("transformers.models.")
 
 
 def use_packed_attention(model: Any) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lamar_rag.scoring.encoding import QUERY_SHARE, IntArray, Surroundings, TokenSequence
+from lamar_rag.scoring.encoding import NO_INSTRUCTION, QUERY_SHARE, IntArray, Surroundings, TokenSequence
 from lamar_rag.text import CHARACTERS_PER_TOKEN, replace_surrogates
 from lamar_rag.types import ScoringOptions
 
@@ -51,6 +51,8 @@ class PairTemplate:
 
     def surround(self, query: str, options: ScoringOptions) -> Surroundings:
         """Return the query between the special tokens, at most three quarters of the room of it."""
+        if options.instruction is not None:
+            raise ValueError(NO_INSTRUCTION)
         limit = options.max_length or self._limit
         share = int(QUERY_SHARE * (limit - sum(map(len, self._ids))))
         characters = CHARACTERS_PER_TOKEN * limit

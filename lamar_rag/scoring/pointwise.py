@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -16,7 +15,7 @@ from lamar_rag.closing import Closing
 from lamar_rag.progress import progress_bar
 from lamar_rag.scoring.activation import logit_probability
 from lamar_rag.scoring.batching import Rows, run_batches
-from lamar_rag.scoring.checks import checked_scores
+from lamar_rag.scoring.checks import check_spread, checked_scores
 from lamar_rag.scoring.encoding import EncodedRequest, RequestEncoder, check_limit
 from lamar_rag.scoring.forward import BatchForward
 from lamar_rag.scoring.loading_options import LoadingOptions
@@ -30,11 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """A model ready to score; `limit` is what a call reads by default, `supported` what it may ask for."""
+    """A model ready to score; `supported` are the tokens that a call may ask for."""
 
     forward: BatchForward
     encoder: RequestEncoder
-    limit: int
     supported: int
     batch_tokens: int
 
@@ -73,6 +71,7 @@ class PointwiseScorer(Closing, ABC):
         spread: float | None = None,
         **options: Any,
     ) -> None:
+        check_spread(spread)
         self._source, self._recipe, self._spread = model, recipe, spread
         self._options = LoadingOptions(**options)
         self._loaded: LoadedModel | None = None
@@ -101,11 +100,17 @@ class PointwiseScorer(Closing, ABC):
     def score_many(self, requests: Sequence[ScoringRequest]) -> list[Scored | Exception]:
         """Return the scores of several requests, whose pairs share batches.
 
-        A request that cannot be read, or whose `cancel` is set, has its exception in its place.
+        A request that cannot be read, or whose `cancel` is set, has its exception in its place; all have it
+        where the model cannot be loaded.
         """
-        results: list[Scored | Exception | None] = [None if r.documents else _nothing() for r in requests]
+        results: list[Scored | Exception | None] = [
+            None if r.documents else Scored.nothing() for r in requests
+        ]
         if any(result is None for result in results):
-            loaded = self._load()
+            try:
+                loaded = self._load()
+            except Exception as error:  # handed to each request: a queue would otherwise load once for each
+                return [error if result is None else result for result in results]
             works: dict[int, _Work] = {}
             for i, request in enumerate(requests):
                 if results[i] is None:
@@ -128,6 +133,13 @@ class PointwiseScorer(Closing, ABC):
         with self._lock:
             self._loaded = self._budget = None
         free_memory()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Options travel, the model does not: a copy in another process loads its own."""
+        return {**self.__dict__, "_loaded": None, "_budget": None, "_lock": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
 
     @abstractmethod
     def _load_now(self, options: LoadingOptions) -> LoadedModel:
@@ -154,7 +166,7 @@ class PointwiseScorer(Closing, ABC):
         pairs = [(work, i) for work in works for i in range(len(work.encoded.inputs))]
         lengths = np.array([len(work.encoded.inputs[i].ids) for work, i in pairs], dtype=np.int64)
         shown = any(work.request.options.progress for work in works)
-        with progress_bar("scoring", len(pairs)) if shown else nullcontext(_ignore) as advance:
+        with progress_bar("scoring", len(pairs), shown=shown) as advance:
 
             def run(rows: Rows) -> None:
                 wanted = [pairs[row] for row in rows if not _is_cancelled(pairs[row][0].request)]
@@ -167,8 +179,8 @@ class PointwiseScorer(Closing, ABC):
 
             budget = self._budget or loaded.batch_tokens
             enough = run_batches(lengths, budget, run, packed=loaded.forward.is_packed)
-        if enough < budget:
-            self._budget = enough
+        if enough < budget:  # kept, but not so small that a moment's lack would slow down all that follows
+            self._budget = max(enough, loaded.batch_tokens // 8)
 
     def _result(self, work: _Work) -> Scored | Exception:
         request, encoded = work.request, work.encoded
@@ -180,14 +192,6 @@ class PointwiseScorer(Closing, ABC):
         except (ValueError, ScoringCancelledError) as error:
             return error
         return Scored(scores, encoded.truncated[work.position])
-
-
-def _nothing() -> Scored:
-    return Scored(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
-
-
-def _ignore(_: int) -> None:
-    pass
 
 
 def _is_cancelled(request: ScoringRequest) -> bool:

@@ -13,6 +13,9 @@ import torch
 from torch import nn
 
 _LARGEST = 127.0
+_HEADS = frozenset(
+    {"classifier", "score", "lm_head", "pooler"}
+)  # where a repository's class has no body of its own
 
 
 class Int8Linear(nn.Module):
@@ -42,10 +45,10 @@ class Int8Linear(nn.Module):
 
 
 def quantize_int8(model: Any) -> None:
-    """Replace, in place, the linear layers of a model's body by 8-bit ones; the head stays in float32."""
+    """Replace, in place, the linear layers of a model's body by 8-bit ones; heads stay in float32."""
     body = model.base_model
     for name, module in list(body.named_modules()):
-        if isinstance(module, nn.Linear):
+        if isinstance(module, nn.Linear) and name.split(".")[0] not in _HEADS:
             owner, _, attribute = name.rpartition(".")
             setattr(body.get_submodule(owner), attribute, Int8Linear(module))
 

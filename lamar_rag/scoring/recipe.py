@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-ScoringWay = Literal["cross_encoder", "single_string", "causal_lm", "listwise", "bi_encoder"]
+ScoringWay = Literal["cross_encoder", "single_string", "causal_lm", "listwise"]
+_FIELD = re.compile(r"\{([^{}]*)\}")
 
 DEFAULT_INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
 
@@ -23,13 +25,33 @@ class PromptFrame:
         lead: tokenized as one text with the document, in front of it.
         tail: tokenized as one text with the document, behind it.
         foot: pieces after the document.
+        begin_token: the tokenizer's own bos goes before everything.
+
+    Raises:
+        ValueError: pieces that are no strings, no `{query}`, or a field that does not exist.
     """
 
     head: tuple[str, ...]
     lead: str = ""
     tail: str = ""
     foot: tuple[str, ...] = ()
-    begin_token: bool = False  # the tokenizer's own bos, before everything
+    begin_token: bool = False
+
+    def __post_init__(self) -> None:
+        for name, pieces in (("head", self.head), ("foot", self.foot)):
+            if isinstance(pieces, str) or not all(isinstance(piece, str) for piece in pieces):
+                raise ValueError(
+                    f"got {name}={pieces!r} of a frame, expected a tuple of strings: {name}=('...',)"
+                )
+        if any(not isinstance(text, str) for text in (self.lead, self.tail)):
+            raise ValueError(f"got lead={self.lead!r}, tail={self.tail!r} of a frame, expected strings")
+        fields = {field for piece in (*self.head, *self.foot) for field in _FIELD.findall(piece)}
+        unknown = fields - {"query", "instruction", "spaced_instruction"}
+        if "query" not in fields or unknown:
+            raise ValueError(
+                f"got a frame with the fields {sorted(fields)}, expected {{query}} and, where the model takes one, "
+                "{instruction}; the document stands between head and foot"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +75,9 @@ class Recipe:
         probability_scale: probability = sigmoid(score / scale); None where the authors give no mapping.
         remote_code: the hub's repository brings code of its own.
         note: what a user should know.
+
+    Raises:
+        ValueError: a way of scoring that does not exist, or what it needs is missing.
     """
 
     model: str
@@ -71,6 +96,22 @@ class Recipe:
     probability_scale: float | None = 1.0
     remote_code: bool = False
     note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.scoring not in get_args(ScoringWay):
+            raise ValueError(
+                f"got scoring={self.scoring!r}, expected one of {', '.join(get_args(ScoringWay))}"
+            )
+        if self.scoring in ("single_string", "causal_lm") and not isinstance(self.frame, PromptFrame):
+            raise ValueError(f"got scoring='{self.scoring}' without a frame, expected frame=PromptFrame(...)")
+        if self.scoring == "causal_lm" and self.positive is None and self.vocabulary_id is None:
+            raise ValueError(
+                "got a causal_lm recipe without an answer, expected positive='yes' or a vocabulary_id"
+            )
+        if self.probability_scale is not None and not self.probability_scale > 0:
+            raise ValueError(
+                f"got probability_scale={self.probability_scale}, expected a positive number or None"
+            )
 
 
 # Qwen3-Reranker's question in plain text, for a model without a chat form of its own.

@@ -203,6 +203,10 @@ def register_recipe(recipe: Recipe) -> Recipe:
 
     Registration holds for this process; a process that unpickles a `Reranker` registers for itself.
     """
+    if not isinstance(recipe, Recipe):
+        raise ValueError(
+            f"got a {type(recipe).__name__}, expected a Recipe: register_recipe(Recipe(model, scoring, ...))"
+        )
     for name in filter(None, (recipe.model, recipe.short_name)):
         _registered[name.lower()] = recipe
     return recipe

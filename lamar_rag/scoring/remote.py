@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
 from lamar_rag.checks import check_count
+from lamar_rag.closing import Closing
 from lamar_rag.progress import progress_bar
 from lamar_rag.scoring.activation import logit_probability
 from lamar_rag.scoring.http_retry import RetryPolicy, Stop
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _DEFAULTS = ScoringOptions()
 
 
-class RemoteScorer:
+class RemoteScorer(Closing):
     """A `Scorer` over a rerank server. Any number of threads may share it.
 
     What the scores are depends on the server: Cohere and Jina send 0..1 (save `jina-reranker-v3`, whose
@@ -120,7 +120,7 @@ class RemoteScorer:
             ScoringCancelledError: `options.cancel` was set.
         """
         if not documents:
-            return Scored(np.zeros(0, dtype=np.float32), np.zeros(0, dtype=np.bool_))
+            return Scored.nothing()
         max_length = self._checked_length(options)
         stop = Stop(options.cancel)
         stop.check()
@@ -129,7 +129,7 @@ class RemoteScorer:
         limit = None if max_length is None else CHARACTERS_PER_TOKEN * max_length
         texts, cut = distinct_texts(documents, limit)
         call = RerankCall(self._client, target, replace_surrogates(query[:limit]), max_length, stop)
-        with progress_bar("scoring", len(documents)) if options.progress else nullcontext(_silent) as done:
+        with progress_bar("scoring", len(documents), shown=options.progress) as done:
             found = score_batches(
                 texts,
                 call.scores,
@@ -177,6 +177,8 @@ class RemoteScorer:
                 "got long_documents='windows', which a rerank server cannot do (cutting at token limits needs the "
                 "model's tokenizer): use long_documents='truncate', or split the documents before"
             )
+        if options.instruction is not None:
+            raise ValueError("got an instruction for a rerank server, whose API has none: leave it out")
         check_count("max_length", options.max_length, optional=True)
         return options.max_length if options.max_length is not None else self.max_length
 
@@ -185,10 +187,6 @@ class RemoteScorer:
             if self._target is None:
                 self._target = find_target(self._client, self._url, self._shape, self._named_model, stop)
             return self._target
-
-
-def _silent(_: int) -> None:
-    """Take the place of a progress bar."""
 
 
 def _chosen_shape(shape: object, url: ServerUrl) -> RerankShape | None:

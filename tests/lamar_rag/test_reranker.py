@@ -1,6 +1,9 @@
 from __future__ import annotations
 
+import asyncio
+import json
 import pickle
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -9,7 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiny_models import TableScorer
 
-from lamar_rag import Document, LanguagePreference, Reranker
+from lamar_rag import (
+    Document,
+    LanguagePreference,
+    PromptFrame,
+    Recipe,
+    Reranker,
+    Scored,
+    ScoringCancelledError,
+    ScoringOptions,
+)
 from lamar_rag.languages import detect_language
 
 TABLE = {"low": 1.0, "high": 3.0, "middle": 2.0, "also middle": 2.0}
@@ -199,7 +211,104 @@ def test_wrong_inputs_are_named():
         reranker.rerank(None, ["high"])
     with pytest.raises(ValueError, match="got a NoneType for documents"):
         reranker.rerank("q", None)
-    with pytest.raises(ValueError, match="got model of type int"):
+    with pytest.raises(ValueError, match="got model=7, expected a name"):
         Reranker(7)
     with pytest.raises(ValueError, match="beside a Scorer object"):
         Reranker(TableScorer(TABLE), device="cpu")
+
+
+class WrongScorer(TableScorer):
+    """A scorer of a user's own that returns what it should not."""
+
+    def __init__(self, scores, truncated=None):
+        super().__init__({})
+        self._answer = (scores, [False] * 3 if truncated is None else truncated)
+
+    def score(self, query, documents, options=None):
+        return Scored(*self._answer)
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (([1.0, float("nan"), 2.0],), r"model table returned nan for document 1 \(without id\)"),
+        (([1.0, 2.0],), r"returned scores of shape \(2,\), expected \(3,\)"),
+        (([1.0, 2.0, 3.0, 4.0],), r"returned scores of shape \(4,\), expected \(3,\)"),
+        (([1.0, 2.0, 3.0], [False]), r"truncated flags of shape \(1,\), expected \(3,\)"),
+    ],
+)
+def test_a_scorer_of_ones_own_is_checked(answer, message):
+    reranker = Reranker(WrongScorer(*answer))
+    with pytest.raises(ValueError, match=message):
+        reranker.rerank("q", ["a", "b", "c"])
+    with pytest.raises(ValueError, match=message):
+        asyncio.run(reranker.arerank("q", ["a", "b", "c"]))
+
+
+def test_a_scorer_may_return_lists():
+    ranked = Reranker(WrongScorer([1.0, 3.0, 2.0])).rerank("q", ["a", "b", "c"])
+    assert [row.index for row in ranked] == [1, 2, 0]
+
+
+def test_options_go_through_a_dict_and_back():
+    frame = PromptFrame(head=("Q: {query}", "D:"), lead=" ", foot=("!",))
+    made = Reranker(
+        "some/model",
+        preference=LanguagePreference(0.5, ["de", "en"], floor=-1.0),
+        top_n=3,
+        score_threshold=0.25,
+        long_documents="windows",
+        instruction="find",
+        recipe=Recipe("some/model", "causal_lm", frame=frame, positive="yes"),
+        device="cpu",
+        dtype="int8",
+        max_length=64,
+    )
+    written = json.loads(json.dumps(made.to_dict()))
+    again = Reranker.from_dict(written)
+    assert again.to_dict() == made.to_dict()
+    assert (again.preference, again.top_n, again.score_threshold) == (made.preference, 3, 0.25)
+    assert again._options["recipe"] == made._options["recipe"]
+    with pytest.raises(ValueError, match="only names can be written"):
+        Reranker(TableScorer(TABLE)).to_dict()
+
+
+class SlowScorer(TableScorer):
+    """A scorer that waits until it is told to give up."""
+
+    def score(self, query, documents, options=ScoringOptions()):
+        assert options.cancel.wait(30), "nobody told it"
+        raise ScoringCancelledError("given up")
+
+
+def test_a_timeout_stops_a_scorer_that_cannot_batch_and_leaves_the_callers_event_alone():
+    event = threading.Event()
+    with pytest.raises(TimeoutError, match=r"model table gave no scores within 0.05 s"):
+        asyncio.run(Reranker(SlowScorer({})).arerank("q", ["a"], timeout=0.05, cancel=event))
+    assert not event.is_set()
+    for wrong in ("x", float("nan"), True):
+        with pytest.raises(ValueError, match="got timeout="):
+            asyncio.run(Reranker(TableScorer({"a": 1.0})).arerank("q", ["a"], timeout=wrong))
+
+
+def test_the_async_methods_equal_the_others_over_any_scorer():
+    reranker = Reranker(TableScorer(TABLE), preference=LanguagePreference(weight=1.0))
+
+    async def both():
+        return await asyncio.gather(reranker.arerank("q", list(TABLE)), reranker.ascore("q", list(TABLE)))
+
+    ranked, scores = asyncio.run(both())
+    assert ranked == reranker.rerank("q", list(TABLE))
+    assert scores.tolist() == reranker.score("q", list(TABLE)).tolist()
+
+
+def test_options_that_do_not_exist_are_named():
+    reranker = Reranker(TableScorer(TABLE))
+    with pytest.raises(TypeError, match="unknown option top_k, expected .*top_n"):
+        reranker.rerank("q", ["high"], top_k=3)
+    with pytest.raises(TypeError, match="unknown option top_n"):
+        reranker.score("q", ["high"], top_n=3)
+    with pytest.raises(ValueError, match="top_n=-1"):
+        reranker.order([Document("high")], Scored(np.ones(1), np.zeros(1, bool)), "en", top_n=-1)
+    with pytest.raises(ValueError, match=r"pass list\(documents\)"):
+        reranker.rerank("q", np.array(["high"]))

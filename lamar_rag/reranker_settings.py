@@ -1,0 +1,40 @@
+"""A reranker's options as JSON values, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from lamar_rag.preference import LanguagePreference
+from lamar_rag.scoring.recipe import PromptFrame, Recipe
+from lamar_rag.types import ScoringOptions
+
+
+def settings_dict(
+    model: str, preference: LanguagePreference, scoring: ScoringOptions, options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return JSON values that `reranker_arguments` understands."""
+    recipe = options["recipe"]
+    return {
+        **options,
+        "model": model,
+        "preference": asdict(preference),
+        "long_documents": scoring.long_documents,
+        "instruction": scoring.instruction,
+        "recipe": asdict(recipe) if isinstance(recipe, Recipe) else recipe,
+    }
+
+
+def reranker_arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of `Reranker` for what `settings_dict` wrote."""
+    arguments = dict(settings)
+    arguments["preference"] = LanguagePreference(**settings.get("preference") or {})
+    recipe = settings.get("recipe")
+    if isinstance(recipe, Mapping):
+        frame = recipe.get("frame")
+        pieces = frame and PromptFrame(
+            **{**frame, "head": tuple(frame["head"]), "foot": tuple(frame["foot"])}
+        )
+        arguments["recipe"] = Recipe(**{**recipe, "frame": pieces})
+    return arguments
