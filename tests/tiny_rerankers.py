@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tiny_models import tiny_cross_encoder, tiny_tokenizer
+from tiny_models import WORDS, tiny_cross_encoder, tiny_tokenizer
 
 # The pre-tokenizers' rules that Qwen's and Llama 3's tokenizer.json hold.
-QWEN_SPLIT = (
-    r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
-)
+QWEN_SPLIT = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 LLAMA3_SPLIT = QWEN_SPLIT.replace(r"|\p{N}|", r"|\p{N}{1,3}|")
 CHAT_SPECIALS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"]
 JINA_SPECIALS = [*CHAT_SPECIALS, "<|embed_token|>", "<|rerank_token|>"]
@@ -164,7 +162,7 @@ def tiny_jina_v3(folder: Path) -> Path:
 
 
 # A repository's own code in the form of nvidia's: a Llama that sees both ways, mean pooling, one logit.
-BIDIRECTIONAL_LLAMA = '''
+BIDIRECTIONAL_LLAMA = """
 import torch
 from torch import nn
 from transformers import LlamaConfig, LlamaModel, PreTrainedModel
@@ -195,7 +193,7 @@ class BidirectionalForSequenceClassification(PreTrainedModel):
         weights = attention_mask[..., None].to(hidden.dtype)
         pooled = (hidden * weights).sum(1) / weights.sum(1)
         return SequenceClassifierOutput(logits=self.score(pooled))
-'''
+"""
 
 
 def tiny_nemotron(folder: Path) -> Path:
@@ -225,10 +223,10 @@ def tiny_nemotron(folder: Path) -> Path:
     return folder
 
 
-def tiny_xlmr(folder: Path) -> Path:
+def tiny_xlmr(folder: Path, *, hidden: int = 32, heads: int = 4, words: Sequence[str] = WORDS) -> Path:
     """Save a random XLM-R sequence classifier that reads 512 tokens."""
-    tiny_cross_encoder(folder, positions=512)
-    tokenizer = tiny_tokenizer()
+    tiny_cross_encoder(folder, positions=512, hidden=hidden, heads=heads, words=words)
+    tokenizer = tiny_tokenizer(words)
     tokenizer.model_max_length = 512
     tokenizer.save_pretrained(folder)
     return folder

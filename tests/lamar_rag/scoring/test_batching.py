@@ -161,6 +161,7 @@ def cross_encoder(tmp_path_factory):
     return tiny_cross_encoder(tmp_path_factory.mktemp("cross-encoder"))
 
 
+@pytest.mark.slow
 def test_a_scorer_out_of_memory_gives_the_same_scores_and_remembers(cross_encoder, monkeypatch, caplog):
     pool = documents()
     expected = CrossEncoderScorer(cross_encoder, device="cpu").score(QUERY, pool)
@@ -184,6 +185,7 @@ def test_a_scorer_out_of_memory_gives_the_same_scores_and_remembers(cross_encode
     assert len([r for r in caplog.records if "out of memory" in r.getMessage()]) == len(warnings)
 
 
+@pytest.mark.slow
 def test_a_causal_scorer_out_of_memory_gives_the_same_scores(tmp_path, monkeypatch):
     folder, pool = tiny_qwen3(tmp_path), documents(20)
     scorer = build_scorer(folder, recipe="qwen3-reranker-0.6b", device="cpu", max_batch_tokens=10**6)
