@@ -40,7 +40,11 @@ FORMS = {
     "vllm": Form(
         ("/v1/rerank", "/rerank", "/v2/rerank"),
         "documents",
-        {"model": _name, "truncate_prompt_tokens": _length},
+        {
+            "model": _name,
+            "truncate_prompt_tokens": _length,
+            "use_activation": lambda value, _: value is False,
+        },
         ("model", "truncate_prompt_tokens"),
         "relevance_score",
         lambda rows: {"id": "rerank-1", "model": "served", "usage": {"total_tokens": 1}, "results": rows},

@@ -34,8 +34,7 @@ class RemoteScorer(Closing):
     """A `Scorer` over a rerank server. Any number of threads may share it.
 
     What the scores are depends on the server: Cohere and Jina send 0..1 (save `jina-reranker-v3`, whose
-    cosines also depend on the other documents of the request), TEI is asked for logits, and vLLM sends what
-    its model's own activation gives, mostly 0..1. A server does not tell which documents it cut, so
+    cosines also depend on the other documents of the request), TEI and vLLM are asked for logits. A server does not tell which documents it cut, so
     `truncated` only marks what was cut here because it cannot fit into `max_length`.
 
     A key is read from the environment at each request and never kept: from `api_key_env`, else, where the
@@ -146,9 +145,9 @@ class RemoteScorer(Closing):
         return Scored(scores, truncated)
 
     def probability(self, scores: FloatArray) -> FloatArray | None:
-        """Return the scores as 0..1: TEI's through the sigmoid, Cohere's and Jina's as they are.
+        """Return the scores as 0..1: TEI's and vLLM's through the sigmoid, Cohere's and Jina's as they are.
 
-        None for vLLM, which does not tell what its scores are, and where a score that should be in 0..1 is not.
+        None where a score that should be in 0..1 is not.
         """
         shape = self._shape or self._found_target(Stop()).shape
         values = np.asarray(scores, dtype=np.float32)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 ShapeName = Literal["auto", "vllm", "tei", "cohere", "jina"]
-ScoreKind = Literal["probability", "logit", "unknown"]
+ScoreKind = Literal["probability", "logit"]
 ModelNeed = Literal["none", "ask", "required"]
 
 
@@ -21,7 +21,7 @@ class RerankShape:
         texts_key: where the documents go in the request.
         score_key: where a result's score is.
         results_key: where the list of results is; None means that it is the whole answer.
-        score_kind: "probability" lies in 0..1, "logit" goes through the sigmoid, "unknown" depends on the model.
+        score_kind: "probability" lies in 0..1, "logit" goes through the sigmoid.
         model_need: "none" sends no model, "ask" asks the server for its model where none is named,
             "required" has no default.
         length_key: where a length limit in tokens goes; None where the API has none.
@@ -87,8 +87,9 @@ _VLLM = RerankShape(
     texts_key="documents",
     score_key="relevance_score",
     results_key="results",
-    score_kind="unknown",
+    score_kind="logit",
     model_need="ask",
+    fixed={"use_activation": False},  # logits; vLLM applies the sigmoid otherwise
     # vLLM refuses a pair that is too long, unless it is told to cut it: -1 means at the model's own limit.
     length_key="truncate_prompt_tokens",
     default_length=-1,

@@ -34,11 +34,14 @@ def scorer(server, **options):
     return RemoteScorer(server.url, **{"shape": "tei", "backoff": 0.0, **options})
 
 
+LOGITS = {"use_activation": False}
+
+
 @pytest.mark.parametrize(
     ("shape", "path", "options", "body"),
     [
-        ("vllm", "/v1/rerank", {"model": "m"}, {"model": "m", "truncate_prompt_tokens": -1}),
-        ("vllm", "/v1/rerank", {"max_length": 8}, {"model": "served", "truncate_prompt_tokens": 8}),
+        ("vllm", "/v1/rerank", {"model": "m"}, LOGITS | {"model": "m", "truncate_prompt_tokens": -1}),
+        ("vllm", "/v1/rerank", {"max_length": 8}, LOGITS | {"model": "served", "truncate_prompt_tokens": 8}),
         ("tei", "/rerank", {}, {"raw_scores": True, "truncate": True, "return_text": False}),
         ("cohere", "/v2/rerank", {"model": "m"}, {"model": "m", "top_n": 3}),
         (
@@ -490,13 +493,13 @@ def test_probability_is_what_the_server_means():
     tei = RemoteScorer("http://h", shape="tei").probability(logits)
     np.testing.assert_allclose(tei, [0.5, 0.880797, 0.0, 1.0], atol=1e-6)
     assert tei.dtype == np.float32
+    np.testing.assert_array_equal(RemoteScorer("http://h", shape="vllm").probability(logits), tei)
     for shape in ("cohere", "jina"):
         remote = RemoteScorer("http://h", shape=shape, model="m")
         found = remote.probability(halves)
         assert found.tolist() == halves.tolist()
         assert found is not halves
         assert remote.probability(np.array([0.5, -0.1], dtype=np.float32)) is None
-    assert RemoteScorer("http://h", shape="vllm").probability(halves) is None
 
 
 def test_what_cannot_be_done_is_told_without_a_request():

@@ -17,8 +17,8 @@ def test_bodies_say_what_each_api_wants():
         return SHAPES[shape].body("q", ["a", "b"], model=model, max_length=max_length)
 
     both = {"query": "q", "documents": ["a", "b"]}
-    assert body("vllm") == {**both, "model": "m", "truncate_prompt_tokens": -1}
-    assert body("vllm", None, 512) == {**both, "truncate_prompt_tokens": 512}
+    assert body("vllm") == {**both, "model": "m", "truncate_prompt_tokens": -1, "use_activation": False}
+    assert body("vllm", None, 512) == {**both, "truncate_prompt_tokens": 512, "use_activation": False}
     flags = {"raw_scores": True, "truncate": True, "return_text": False}
     assert body("tei") == {"query": "q", "texts": ["a", "b"], **flags}
     assert body("cohere") == {**both, "model": "m", "top_n": 2}

@@ -43,8 +43,7 @@ def log(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def url(folder, log) -> Iterator[str]:
-    raw = '{"use_activation": false}'  # logits; without it vLLM sends their sigmoid
-    with vllm_server(folder, log, "--max-model-len", str(LIMIT), "--pooler-config", raw) as found:
+    with vllm_server(folder, log, "--max-model-len", str(LIMIT)) as found:
         yield found
 
 
@@ -80,9 +79,9 @@ def test_remote_scores_are_the_local_ones(url, local):
     assert largest_difference(turned[::-1], expected) < TOLERANCE
 
 
-def test_vllm_answers_in_the_order_of_the_scores_and_its_own_activation_is_the_sigmoid(url, local):
+def test_vllm_answers_in_the_order_of_the_scores_and_by_default_with_the_sigmoid(url, local):
     logits = local.score(QUERY, DOCUMENTS).scores
-    results = answer(url, [document.text for document in DOCUMENTS], use_activation=True).json()["results"]
+    results = answer(url, [document.text for document in DOCUMENTS]).json()["results"]
     order = [result["index"] for result in results]
     assert order != sorted(order)
     scores = np.array([result["relevance_score"] for result in results], dtype=np.float32)
