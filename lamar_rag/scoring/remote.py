@@ -34,8 +34,9 @@ class RemoteScorer(Closing):
     """A `Scorer` over a rerank server. Any number of threads may share it.
 
     What the scores are depends on the server: Cohere and Jina send 0..1 (save `jina-reranker-v3`, whose
-    cosines also depend on the other documents of the request), TEI and vLLM are asked for logits. A server does not tell which documents it cut, so
-    `truncated` only marks what was cut here because it cannot fit into `max_length`.
+    cosines also depend on the other documents of the request), TEI and vLLM are asked for logits. A server
+    does not tell which documents it cut, so `truncated` only marks what was cut here because it cannot fit
+    into `max_length`.
 
     A key is read from the environment at each request and never kept: from `api_key_env`, else, where the
     shape is named or the host is the service's own, from the shape's own variable (VLLM_API_KEY;
