@@ -10,13 +10,13 @@ import numpy as np
 from lamar_rag.document_languages import located_documents
 from lamar_rag.languages import UNDETERMINED
 from lamar_rag.progress import progress_bar
+from lamar_rag.scoring.cancelling import check_cancelled
 from lamar_rag.scoring.checks import check_spread, checked_scores
 from lamar_rag.types import (
     Document,
     Embedder,
     LongDocuments,
     Scored,
-    ScoringCancelledError,
     ScoringOptions,
     TextKind,
 )
@@ -101,8 +101,7 @@ class BiEncoderScorer:
         truncated = np.empty(len(documents), dtype=np.bool_)
         with progress_bar("scoring", len(documents), shown=options.progress) as advance:
             for start in range(0, len(documents), _CHUNK):
-                if options.cancel is not None and options.cancel.is_set():
-                    raise ScoringCancelledError("scoring was cancelled before its end")
+                check_cancelled(options)
                 part = slice(start, start + _CHUNK)
                 chunk = located_documents(documents[part])
                 scores[part], truncated[part] = self._cosines(query_vector, chunk, options.long_documents)

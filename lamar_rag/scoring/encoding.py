@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from lamar_rag.scoring.cancelling import check_cancelled
 from lamar_rag.scoring.loading_options import SHORTEST
 from lamar_rag.text import CHARACTERS_PER_TOKEN, replace_surrogates
 from lamar_rag.types import ScoringOptions
@@ -107,7 +108,8 @@ class RequestEncoder:
         inputs: list[TokenSequence] = []
         owners: list[int] = []
         truncated = np.full(len(texts), around.query_cut, dtype=np.bool_)
-        for row, (ids, cut) in enumerate(self._tokenized(texts, None if in_windows else around.limit)):
+        limit = None if in_windows else around.limit
+        for row, (ids, cut) in enumerate(self._tokenized(texts, limit, options)):
             pieces = [ids]
             if in_windows:
                 pieces = self._windows(ids, around)
@@ -119,11 +121,14 @@ class RequestEncoder:
             truncated[row] |= cut
         return EncodedRequest(inputs, np.array(owners, dtype=np.int32), truncated)
 
-    def _tokenized(self, texts: Sequence[str], limit: int | None) -> Iterator[tuple[IntArray, bool]]:
+    def _tokenized(
+        self, texts: Sequence[str], limit: int | None, options: ScoringOptions
+    ) -> Iterator[tuple[IntArray, bool]]:
         """Yield each text's tokens, and whether its characters beyond any use were left out."""
         characters = None if limit is None else CHARACTERS_PER_TOKEN * limit
         lead, tail = self._template.lead, self._template.tail
         for start in range(0, len(texts), _CHUNK):
+            check_cancelled(options)
             chunk = texts[start : start + _CHUNK]
             cut = [lead + replace_surrogates(text[:characters]) + tail for text in chunk]
             encodings = self._tokenizer.encode_batch_fast(cut, add_special_tokens=False)

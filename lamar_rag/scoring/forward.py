@@ -72,9 +72,9 @@ class BatchForward:
         import torch
 
         device, config = self.model.device, self.model.config
-        first = config.pad_token_id + 1 if config.model_type in ROBERTA else 0
-        positions = torch.cat([torch.arange(first, first + length) for length in lengths])
-        ids = torch.cat([_long(text.ids) for text in batch])
+        rows = [_long(text.ids) for text in batch]
+        positions = torch.cat([_positions(row, config) for row in rows])
+        ids = torch.cat(rows)
         inputs: dict[str, Any] = {
             "input_ids": ids[None].to(device),
             "position_ids": positions[None].to(device),
@@ -84,6 +84,18 @@ class BatchForward:
             joined = torch.zeros_like(ids) if types[0] is None else torch.cat([_long(row) for row in types])
             inputs["token_type_ids"] = joined[None].to(device)
         return {**inputs, "packed_lengths": lengths}
+
+
+def _positions(ids: torch.Tensor, config: Any) -> torch.Tensor:
+    """Return the positions that the model gives the tokens of one text, shape (t,)."""
+    import torch
+
+    if config.model_type not in ROBERTA:
+        return torch.arange(len(ids))
+    # these count from the padding id on, and leave out a "<pad>" that the text itself holds
+    counted = (ids != config.pad_token_id).long()
+    positions: torch.Tensor = counted.cumsum(0) * counted + config.pad_token_id
+    return positions
 
 
 def _long(values: Any) -> torch.Tensor:

@@ -9,7 +9,8 @@ import numpy as np
 
 from lamar_rag.scoring.encoding import NO_INSTRUCTION, QUERY_SHARE, IntArray, Surroundings, TokenSequence
 from lamar_rag.scoring.recipe import DEFAULT_INSTRUCTION, PromptFrame, Recipe
-from lamar_rag.text import CHARACTERS_PER_TOKEN, replace_surrogates
+from lamar_rag.scoring.token_cut import cut_text
+from lamar_rag.text import replace_surrogates
 from lamar_rag.types import ScoringOptions
 
 if TYPE_CHECKING:
@@ -60,24 +61,16 @@ class FrameTemplate:
         bare_head, bare_foot = self._filled("", instruction)
         extra = 2 * len(bare_foot) if self._foot_is_extra else 0
         fixed = len(bare_head) + len(bare_foot) - extra + len(self._lead) + len(self._tail)
-        text, cut = self._cut_query(query, max(1, int(QUERY_SHARE * (limit - fixed))), limit)
-        head, foot = self._filled(text, instruction)
+        kept = cut_text(self._tokenizer, query, max(1, int(QUERY_SHARE * (limit - fixed))))
+        head, foot = self._filled(kept.text, instruction)
         return Surroundings(
             head=TokenSequence(head),
             foot=TokenSequence(foot),
             limit=limit + extra,
-            query_cut=cut,
+            query_cut=kept.cut,
             lead=self._lead,
             tail=self._tail,
         )
-
-    def _cut_query(self, query: str, share: int, limit: int) -> tuple[str, bool]:
-        characters = CHARACTERS_PER_TOKEN * limit
-        text = replace_surrogates(query[:characters])
-        encoding = self._tokenizer.encode(text, add_special_tokens=False)
-        if len(encoding.ids) <= share:
-            return text, len(query) > characters
-        return text[: encoding.offsets[share - 1][1]], True
 
     def _filled(self, query: str, instruction: str) -> tuple[IntArray, IntArray]:
         instruction = replace_surrogates(instruction)

@@ -13,14 +13,16 @@ import numpy as np
 
 from lamar_rag.closing import Closing
 from lamar_rag.progress import progress_bar
+from lamar_rag.scoring.cancelling import check_cancelled
 from lamar_rag.scoring.checks import check_spread, checked_scores
 from lamar_rag.scoring.listwise_model import ListwiseModel
 from lamar_rag.scoring.listwise_prompt import blocks, without_markers
 from lamar_rag.scoring.loading_options import LoadingOptions
 from lamar_rag.scoring.recipe import Recipe, generic_recipe
-from lamar_rag.text import CHARACTERS_PER_TOKEN, replace_surrogates
+from lamar_rag.scoring.token_cut import cut_text
+from lamar_rag.text import replace_surrogates
 from lamar_rag.torch_options import free_memory, is_out_of_memory
-from lamar_rag.types import Document, Scored, ScoringCancelledError, ScoringOptions
+from lamar_rag.types import Document, Scored, ScoringOptions
 from lamar_rag.windows import text_windows
 
 if TYPE_CHECKING:
@@ -81,7 +83,7 @@ class ListwiseScorer(Closing):
             return Scored.nothing()
         loaded = self._load()
         limit = self._document_limit(options)
-        text, query_tokens, query_cut = self._cut(loaded, query, _QUERY_TOKENS)
+        text, query_tokens, query_cut = cut_text(loaded.backend, without_markers(query), _QUERY_TOKENS)
         passages: list[_Passage] = []
         truncated = np.full(len(documents), query_cut, dtype=np.bool_)
         for row, document in enumerate(documents):
@@ -125,21 +127,13 @@ class ListwiseScorer(Closing):
             )
         return limit
 
-    @staticmethod
-    def _cut(loaded: ListwiseModel, text: str, limit: int) -> tuple[str, int, bool]:
-        kept = without_markers(replace_surrogates(text[: CHARACTERS_PER_TOKEN * limit]))
-        encoding = loaded.backend.encode(kept, add_special_tokens=False)
-        if len(encoding.ids) <= limit:
-            return kept, len(encoding.ids), len(text) > CHARACTERS_PER_TOKEN * limit
-        return kept[: encoding.offsets[limit - 1][1]], limit, True
-
     def _pieces(
         self, loaded: ListwiseModel, text: str, limit: int, options: ScoringOptions
     ) -> tuple[list[tuple[str, int]], bool]:
         """Return a document as passages with their tokens, and whether its end was cut off."""
         if options.long_documents == "truncate":
-            kept, tokens, cut = self._cut(loaded, text, limit)
-            return [(kept, tokens)], cut
+            part, tokens, cut = cut_text(loaded.backend, without_markers(text), limit)
+            return [(part, tokens)], cut
         kept = without_markers(replace_surrogates(text))
         encoding = loaded.backend.encode(kept, add_special_tokens=False)
         windows = text_windows(kept, encoding, limit, min(self._options.window_overlap, limit // 2))
@@ -184,8 +178,7 @@ class ListwiseScorer(Closing):
         spans = list(blocks([p.tokens for p in passages], capacity, limit, per_block))
         with progress_bar("scoring", len(passages), shown=options.progress) as advance:
             for span in spans:
-                if options.cancel is not None and options.cancel.is_set():
-                    raise ScoringCancelledError("scoring was cancelled before its end")
+                check_cancelled(options)
                 block = [passage.text for passage in passages[span]]
                 with self._lock:
                     documents, query_vector = loaded.vectors(query, block, instruction)

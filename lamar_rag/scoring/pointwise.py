@@ -15,6 +15,7 @@ from lamar_rag.closing import Closing
 from lamar_rag.progress import progress_bar
 from lamar_rag.scoring.activation import logit_probability
 from lamar_rag.scoring.batching import Rows, run_batches
+from lamar_rag.scoring.cancelling import check_cancelled, is_cancelled
 from lamar_rag.scoring.checks import check_spread, checked_scores
 from lamar_rag.scoring.encoding import EncodedRequest, RequestEncoder, check_limit
 from lamar_rag.scoring.forward import BatchForward
@@ -38,11 +39,16 @@ class LoadedModel:
 
 
 class _Work(NamedTuple):
-    """One request on its way: `position` of each document among the texts that differ."""
+    """One request on its way.
+
+    `position` is each document's text among those that differ, `first` each input's first one of the same
+    tokens: texts that are cut to the same beginning are scored once, and stay equal to the last digit.
+    """
 
     request: ScoringRequest
     encoded: EncodedRequest
     position: Rows
+    first: Rows
     logits: FloatArray
 
 
@@ -153,23 +159,26 @@ class PointwiseScorer(Closing, ABC):
 
     def _prepared(self, loaded: LoadedModel, request: ScoringRequest) -> _Work:
         check_limit(request.options, loaded.supported, self.model)
-        _check_cancelled(request)
+        check_cancelled(request.options)
         unique = {text: i for i, text in enumerate(dict.fromkeys(d.text for d in request.documents))}
         encoded = loaded.encoder.encode(request.query, list(unique), request.options)
         position = np.array([unique[document.text] for document in request.documents], dtype=np.intp)
-        return _Work(request, encoded, position, np.full(len(encoded.inputs), np.nan, dtype=np.float32))
+        seen: dict[bytes, int] = {}
+        first = [seen.setdefault(text.ids.tobytes(), i) for i, text in enumerate(encoded.inputs)]
+        logits = np.full(len(first), np.nan, dtype=np.float32)
+        return _Work(request, encoded, position, np.array(first, dtype=np.intp), logits)
 
     def _run(self, loaded: LoadedModel, works: Sequence[_Work]) -> None:
         """Fill in the works' logits; those of a work that is cancelled on the way stay NaN."""
         import torch
 
-        pairs = [(work, i) for work in works for i in range(len(work.encoded.inputs))]
+        pairs = [(work, i) for work in works for i in np.unique(work.first).tolist()]
         lengths = np.array([len(work.encoded.inputs[i].ids) for work, i in pairs], dtype=np.int64)
         shown = any(work.request.options.progress for work in works)
         with progress_bar("scoring", len(pairs), shown=shown) as advance:
 
             def run(rows: Rows) -> None:
-                wanted = [pairs[row] for row in rows if not _is_cancelled(pairs[row][0].request)]
+                wanted = [pairs[row] for row in rows if not is_cancelled(pairs[row][0].request.options)]
                 if wanted:
                     with self._lock, torch.inference_mode():
                         logits = loaded.forward([work.encoded.inputs[i] for work, i in wanted]).numpy()
@@ -185,19 +194,11 @@ class PointwiseScorer(Closing, ABC):
     def _result(self, work: _Work) -> Scored | Exception:
         request, encoded = work.request, work.encoded
         try:
-            _check_cancelled(request)
+            check_cancelled(request.options)
             # every text has at least one input; a NaN wins here, and is found below
-            best = np.maximum.reduceat(work.logits, np.flatnonzero(np.diff(encoded.owners, prepend=-1)))
+            logits = work.logits[work.first]
+            best = np.maximum.reduceat(logits, np.flatnonzero(np.diff(encoded.owners, prepend=-1)))
             scores = checked_scores(best[work.position], self.model, request.documents)
         except (ValueError, ScoringCancelledError) as error:
             return error
         return Scored(scores, encoded.truncated[work.position])
-
-
-def _is_cancelled(request: ScoringRequest) -> bool:
-    return request.options.cancel is not None and request.options.cancel.is_set()
-
-
-def _check_cancelled(request: ScoringRequest) -> None:
-    if _is_cancelled(request):
-        raise ScoringCancelledError("scoring was cancelled before its end")

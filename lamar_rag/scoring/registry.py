@@ -208,13 +208,15 @@ def register_recipe(recipe: Recipe) -> Recipe:
             f"got a {type(recipe).__name__}, expected a Recipe: register_recipe(Recipe(model, scoring, ...))"
         )
     for name in filter(None, (recipe.model, recipe.short_name)):
-        _registered[name.lower()] = recipe
+        _registered[name] = recipe
     return recipe
 
 
 def find_recipe(name: str) -> Recipe | None:
-    """Return the recipe of a hub id, short name or registered name (upper and lower case alike)."""
+    """Return the recipe of a hub id, short name or registered name; of names that differ in case the exact one."""
+    if name in _registered:
+        return _registered[name]
     wanted = name.lower()
-    if wanted in _registered:
-        return _registered[wanted]
-    return next((r for r in RECIPES if wanted in (r.model.lower(), r.short_name)), None)
+    own = (recipe for key, recipe in _registered.items() if key.lower() == wanted)
+    known = (r for r in RECIPES if wanted in (r.model.lower(), r.short_name))
+    return next(own, None) or next(known, None)

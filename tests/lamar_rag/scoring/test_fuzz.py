@@ -64,6 +64,17 @@ ODD = [
 PLANES = [*range(4), 14, 15, 16]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Tiny matrices gain nothing by torch's own threads, which wait long for each other on a busy machine."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 def random_text(random: np.random.Generator, *, most: int = 40) -> str:
     """A text of one of many kinds."""
     kind, size = int(random.integers(10)), int(random.integers(0, most))

@@ -26,6 +26,17 @@ pytestmark = pytest.mark.slow
 WORKERS, CALLS, JOBS = 16, 200, 48
 
 
+@pytest.fixture(scope="module", autouse=True)
+def one_thread():
+    """Tiny matrices gain nothing by torch's own threads, which wait long for each other on a busy machine."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
 @dataclass
 class Job:
     query: str

@@ -227,14 +227,12 @@ def test_the_limit_of_bge_gemma_does_not_count_the_foot(gemma, encoded):
     foot = [i for part in parts for i in tokenizer(part, add_special_tokens=False).input_ids]
     head = [tokenizer.bos_token_id]
     head += [i for part in (f"A: {QUERY}", "\n") for i in tokenizer(part, add_special_tokens=False).input_ids]
+    # FlagEmbedding's runner: query and document have max_length and the foot's length, then the foot follows
     for limit, options in ((512, ScoringOptions()), (100, ScoringOptions(max_length=100))):
         scored = gemma.score(QUERY, [Document(LONG)], options)
         ids = encoded[-1].inputs[0].ids.tolist()
-        assert len(ids) == limit + len(foot)
-        assert ids[-len(foot) :] == foot
-        assert ids[: len(head)] == head
         document = tokenizer(f"B: {LONG}", add_special_tokens=False).input_ids
-        assert ids[len(head) : -len(foot)] == document[: limit - len(head)]
+        assert ids == [*[*head, *document][: limit + len(foot)], *foot]
         assert scored.truncated.tolist() == [True]
 
 
@@ -265,7 +263,7 @@ def test_a_recipe_of_a_single_string_uses_its_instruction_and_its_foot(tmp_path,
     scorer = build_scorer(folder, recipe=recipe, trust_remote_code=True, device="cpu")
     scorer.score("cat", [Document("fish"), Document(LONG)], ScoringOptions(max_length=64))
     assert decoded(scorer, encoded[0].inputs[0].ids) == "Birds question:cat passage:fish\nEnd"
-    assert len(encoded[0].inputs[1].ids) == 64 + read(scorer, "\nEnd")
+    assert len(encoded[0].inputs[1].ids) == 64 + 2 * read(scorer, "\nEnd")  # as for bge gemma above
 
 
 def texts(count: int = 15) -> list[str]:
@@ -319,7 +317,7 @@ def test_token_types_are_those_of_the_tokenizer(bert, packed, monkeypatch):
     from lamar_rag.scoring import model_loading
 
     if not packed:
-        monkeypatch.setattr(model_loading, "can_pack", lambda _: False)
+        monkeypatch.setattr(model_loading, "can_pack", lambda *_: False)
     scorer = CrossEncoderScorer(bert, device="cpu")
     pool = [*texts(), "", "unknownword ☃ 猫", "[SEP] cat [MASK]"]
     expected = np.array(pair_logits(bert, QUERY.lower(), pool))
