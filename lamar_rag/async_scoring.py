@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import threading
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
+from lamar_rag.checks import is_finite
 from lamar_rag.scoring.linked_event import LinkedEvent
 from lamar_rag.scoring.request_queue import RequestQueue
 from lamar_rag.types import BatchScorer, Scored, Scorer, ScoringRequest
@@ -52,6 +52,13 @@ class AsyncScoring:
             cancel.set()
             raise
 
+    def renew(self) -> None:
+        """Forget lock, queue and threads, in a forked child, where nobody lets go of what a thread held."""
+        self._lock, self._queue, self._threads = threading.Lock(), None, None
+
+    def __del__(self) -> None:
+        self.close()  # a thread that waits for work would keep the scorer, and its model, for a while
+
     def close(self) -> None:
         """Give up what waits; later requests start anew."""
         with self._lock:
@@ -82,8 +89,7 @@ async def deadline(timeout: float | None, model: str) -> AsyncIterator[None]:
     Raises:
         ValueError: a timeout that is no finite number.
     """
-    is_number = isinstance(timeout, int | float) and not isinstance(timeout, bool)
-    if timeout is not None and not (is_number and math.isfinite(timeout)):
+    if timeout is not None and not is_finite(timeout):
         raise ValueError(f"got timeout={timeout!r}, expected a finite number of seconds (or None)")
     scope = asyncio.timeout(timeout)
     try:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import os
+from contextlib import suppress
 from fnmatch import fnmatch
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+
+from lamar_rag.checks import check_trust
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +34,7 @@ def resolve_model(name: str | Path, *, trust_remote_code: bool = False) -> str:
         ValueError: a path that does not exist, or a name that the hub does not know.
         FileNotFoundError: a hub model that is not cached while the hub is switched off or out of reach.
     """
+    check_trust(trust_remote_code)
     folder = _resolved(name, trust_remote_code)
     if trust_remote_code:
         _fetch_code(Path(folder))
@@ -41,9 +45,11 @@ def _resolved(name: str | Path, trust_remote_code: bool) -> str:
     text = str(name)
     if not text.strip():
         raise ValueError("got an empty model name, expected a folder, an embedded model's name or a hub id")
-    folder = Path(text).expanduser()
-    if folder.is_dir():
-        return str(folder)
+    folder = Path(text)
+    with suppress(RuntimeError, OSError):  # no such user, or a name too long for a path: then it is no folder
+        folder = folder.expanduser()
+        if folder.is_dir():
+            return str(folder)
     if isinstance(name, Path) or text.startswith((".", "/", "~")) or text.count("/") > 1:
         raise ValueError(
             f"got model folder '{text}', which does not exist: give an existing folder or a hub id"

@@ -9,6 +9,7 @@ import numpy as np
 from lamar_rag.document_languages import located_documents
 from lamar_rag.languages import normalize_language
 from lamar_rag.preference import LanguagePreference
+from lamar_rag.scoring.checks import check_spread
 from lamar_rag.types import Document, RankedDocument, Scored, Scorer
 
 
@@ -47,6 +48,7 @@ def ranked_documents(
         documents = located_documents(documents)
         languages = [normalize_language(str(document.language)) for document in documents]
         language = normalize_language(query_language)
+        check_spread(scorer.spread)
         final = preference.apply(final, languages, language, spread=scorer.spread)
     order = np.argsort(-final, kind="stable").tolist()
     kept = [i for i in order if score_threshold is None or scored.scores[i] >= score_threshold][:top_n]

@@ -13,6 +13,7 @@ from lamar_rag.checks import check_count
 from lamar_rag.closing import Closing
 from lamar_rag.document_languages import located_documents
 from lamar_rag.document_list import checked_documents, checked_text
+from lamar_rag.fork_renewal import renew_after_fork
 from lamar_rag.languages import detect_language, normalize_language
 from lamar_rag.preference import LanguagePreference
 from lamar_rag.ranking import ranked_documents
@@ -105,6 +106,7 @@ class Reranker(Closing):
         self._scorer: Scorer | None = None if isinstance(model, str | Path) else model
         self._lock = threading.Lock()
         self._async = AsyncScoring()
+        renew_after_fork(self)
 
     @property
     def model(self) -> str:
@@ -175,13 +177,7 @@ class Reranker(Closing):
         """Return what `rerank` returns, without blocking the event loop.
 
         Requests that come while the model is busy are scored together in the next batches. A task that is
-        cancelled takes its own request away and no other.
-
-        Args:
-            query: the query.
-            documents: its candidates.
-            timeout: seconds after which TimeoutError is raised.
-            options: as for `rerank`.
+        cancelled takes its own request away and no other. After `timeout` seconds TimeoutError is raised.
         """
         async with deadline(timeout, self.model):
             request = await self._async.in_thread(self._rerank_request, query, documents, options)
@@ -249,6 +245,12 @@ class Reranker(Closing):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.Lock(), _async=AsyncScoring())
+        renew_after_fork(self)
+
+    def renew(self) -> None:
+        """Make new locks and an empty queue, in a forked child."""
+        self._lock = threading.Lock()
+        self._async.renew()
 
     def _request(
         self,

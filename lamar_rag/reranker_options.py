@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any, TypedDict, get_type_hints
 
-from lamar_rag.checks import check_count
+from lamar_rag.checks import check_count, is_finite
 from lamar_rag.preference import LanguagePreference
 from lamar_rag.types import LongDocuments, Scorer, ScoringOptions
 
@@ -68,11 +67,7 @@ def check_scoring(options: ScoringOptions) -> None:
 def check_cut(top_n: int | None, score_threshold: float | None) -> None:
     """Raise ValueError unless the two limits of a result are in range."""
     check_count("top_n", top_n, optional=True)
-    if score_threshold is not None and not (
-        isinstance(score_threshold, int | float)
-        and not isinstance(score_threshold, bool)
-        and math.isfinite(score_threshold)
-    ):
+    if score_threshold is not None and not is_finite(score_threshold):
         raise ValueError(f"got score_threshold={score_threshold!r}, expected a finite number (or None)")
 
 

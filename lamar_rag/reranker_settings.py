@@ -27,7 +27,20 @@ def settings_dict(
 
 
 def reranker_arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `Reranker` for what `settings_dict` wrote."""
+    """Return the arguments of `Reranker` for what `settings_dict` wrote.
+
+    Raises:
+        ValueError: something else.
+    """
+    try:
+        return _arguments(settings)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"got settings that Reranker.to_dict did not write ({error!r}): write them again"
+        ) from error
+
+
+def _arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
     arguments = dict(settings)
     arguments["preference"] = LanguagePreference(**settings.get("preference") or {})
     recipe = settings.get("recipe")

@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from lamar_rag.checks import check_trust
 from lamar_rag.embedded.e5_folder import E5_SMALL
 from lamar_rag.hub import resolve_model
 from lamar_rag.scoring.recipe import Recipe, ScoringWay, generic_recipe
@@ -55,7 +56,8 @@ def build_scorer(
         ValueError: the model is none of these, or it needs remote code that is not trusted.
     """
     given = {name: value for name, value in options.items() if value is not None}
-    if str(model).startswith(("http://", "https://")):
+    check_trust(trust_remote_code)
+    if str(model).lower().startswith(("http://", "https://")):
         if recipe is not None:
             raise ValueError(
                 "got recipe with the URL of a server, which decides its input itself: leave it out"
@@ -130,8 +132,9 @@ def _architectures(folder: Path) -> list[str]:
     if not path.is_file():
         return []
     try:
-        return list(json.loads(path.read_text(encoding="utf-8")).get("architectures") or [])
-    except (ValueError, AttributeError) as error:
+        named = json.loads(path.read_text(encoding="utf-8")).get("architectures") or []
+        return [str(name) for name in named]
+    except (ValueError, AttributeError, TypeError) as error:
         raise ValueError(
             f"{path}: not readable as a model's configuration ({error}): save the model again"
         ) from error
@@ -146,5 +149,5 @@ def _is_embedder(folder: Path) -> bool:
         return any(
             "Pooling" in str(module.get("type")) for module in json.loads(path.read_text(encoding="utf-8"))
         )
-    except (ValueError, AttributeError) as error:
+    except (ValueError, AttributeError, TypeError) as error:
         raise ValueError(f"{path}: not readable ({error}): save the model again") from error

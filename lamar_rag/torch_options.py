@@ -40,6 +40,14 @@ def torch_device(device: str | None) -> Any:
         raise ValueError(
             f"got device={device!r}, but torch sees {torch.cuda.device_count()} GPUs: use 'cpu' or a CUDA build"
         )
+    try:
+        torch.empty(0, device=chosen)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise ValueError(
+            f"got device={device!r}, which this machine or torch build lacks: use 'cpu'"
+        ) from error
+    if chosen.type == "meta":
+        raise ValueError("got device='meta', which computes nothing: use 'cpu' or 'cuda'")
     return chosen
 
 

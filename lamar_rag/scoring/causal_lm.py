@@ -51,6 +51,11 @@ class CausalLMScorer(PointwiseScorer):
         is_linear = "linear_attention" in (getattr(parts.model.config, "layer_types", None) or ())
         padding: Side = "right" if is_linear else "left"
         if recipe.vocabulary_id is not None:
+            if recipe.vocabulary_id >= parts.model.config.vocab_size:
+                raise ValueError(
+                    f"got vocabulary_id={recipe.vocabulary_id} for model {self.model}, whose vocabulary has "
+                    f"{parts.model.config.vocab_size} entries: give an id below"
+                )
             return AnswerHead(recipe.vocabulary_id, padding=padding)
         positive = self._token(parts, recipe.positive or "")
         negative = None if recipe.negative is None else self._token(parts, recipe.negative)

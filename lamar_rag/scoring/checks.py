@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lamar_rag.checks import is_finite
 from lamar_rag.types import Document, Scored
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ def check_spread(spread: object) -> None:
     """Raise ValueError unless a scorer's spread is None or a positive number: a negative one would turn the dial."""
     if spread is None:
         return
-    if isinstance(spread, bool) or not isinstance(spread, int | float) or not 0 < spread < float("inf"):
+    if not is_finite(spread) or spread <= 0:  # type: ignore[operator]
         raise ValueError(
             f"got spread={spread!r}, expected a positive number in the units of the scores (or None)"
         )
@@ -29,6 +30,10 @@ def checked_result(result: Scored, model: str, documents: Sequence[Document]) ->
     Raises:
         ValueError: as `checked_scores`, or another number of truncated flags than of documents.
     """
+    if not hasattr(result, "scores") or not hasattr(result, "truncated"):
+        raise ValueError(
+            f"model {model} returned a {type(result).__name__}, expected lamar_rag.Scored(scores, truncated)"
+        )
     scores = checked_scores(np.asarray(result.scores, dtype=np.float32), model, documents)
     truncated = np.asarray(result.truncated, dtype=np.bool_)
     if truncated.shape != scores.shape:

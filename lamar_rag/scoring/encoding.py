@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from lamar_rag.scoring.cancelling import check_cancelled
-from lamar_rag.scoring.loading_options import SHORTEST
+from lamar_rag.scoring.recipe import SHORTEST
 from lamar_rag.text import CHARACTERS_PER_TOKEN, replace_surrogates
 from lamar_rag.types import ScoringOptions
 from lamar_rag.windows import window_spans

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lamar_rag.closing import Closing
+from lamar_rag.fork_renewal import renew_after_fork
 from lamar_rag.progress import progress_bar
 from lamar_rag.scoring.cancelling import check_cancelled
 from lamar_rag.scoring.checks import check_spread, checked_scores
+from lamar_rag.scoring.encoding import check_limit
 from lamar_rag.scoring.listwise_model import ListwiseModel
 from lamar_rag.scoring.listwise_prompt import blocks, without_markers
 from lamar_rag.scoring.loading_options import LoadingOptions
@@ -62,8 +64,10 @@ class ListwiseScorer(Closing):
         self._source, self._spread = model, spread
         self._recipe = recipe or generic_recipe(str(model), "listwise")
         self._options = LoadingOptions(**options)
+        check_limit(ScoringOptions(max_length=self._options.max_length), _DOCUMENT_TOKENS, str(model))
         self._loaded: ListwiseModel | None = None
         self._lock = threading.RLock()
+        renew_after_fork(self)
 
     @property
     def model(self) -> str:
@@ -111,6 +115,11 @@ class ListwiseScorer(Closing):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.RLock())
+        renew_after_fork(self)
+
+    def renew(self) -> None:
+        """Make a new lock, in a forked child."""
+        self._lock = threading.RLock()
 
     def _load(self) -> ListwiseModel:
         with self._lock:
@@ -119,13 +128,8 @@ class ListwiseScorer(Closing):
             return self._loaded
 
     def _document_limit(self, options: ScoringOptions) -> int:
-        limit = options.max_length or self._options.max_length or _DOCUMENT_TOKENS
-        if not 0 < limit <= _DOCUMENT_TOKENS:
-            raise ValueError(
-                f"got max_length={limit} for model {self.model}, whose documents have at most {_DOCUMENT_TOKENS} "
-                "tokens: give less, or None"
-            )
-        return limit
+        check_limit(options, _DOCUMENT_TOKENS, self.model)
+        return options.max_length or self._options.max_length or _DOCUMENT_TOKENS
 
     def _pieces(
         self, loaded: ListwiseModel, text: str, limit: int, options: ScoringOptions
@@ -173,15 +177,19 @@ class ListwiseScorer(Closing):
         options: ScoringOptions,
     ) -> FloatArray:
         vectors, query_vectors, weights = [], [], []
-        instruction = without_markers(replace_surrogates(options.instruction or ""))
-        capacity = loaded.context - 2 * query_tokens
+        instruction = cut_text(loaded.backend, without_markers(options.instruction or ""), _QUERY_TOKENS)
+        if instruction.cut:
+            raise ValueError(
+                f"got an instruction of more than {_QUERY_TOKENS} tokens, expected a shorter one"
+            )
+        capacity = loaded.context - 2 * query_tokens - instruction.tokens
         spans = list(blocks([p.tokens for p in passages], capacity, limit, per_block))
         with progress_bar("scoring", len(passages), shown=options.progress) as advance:
             for span in spans:
                 check_cancelled(options)
                 block = [passage.text for passage in passages[span]]
                 with self._lock:
-                    documents, query_vector = loaded.vectors(query, block, instruction)
+                    documents, query_vector = loaded.vectors(query, block, instruction.text)
                 vectors.append(documents)
                 query_vectors.append(query_vector)
                 weights.append(((1.0 + _cosines(query_vector, documents)) / 2.0).max())

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lamar_rag.checks import check_count
+from lamar_rag.checks import check_count, check_trust
+from lamar_rag.scoring.recipe import SHORTEST
 from lamar_rag.torch_options import check_dtype
-
-SHORTEST = 16  # tokens of a pair; below it no document would be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +45,4 @@ class LoadingOptions:
                 f"got window_overlap={self.window_overlap}, expected at least 0 tokens (64 is the default)"
             )
         check_dtype(self.dtype, int8=True)
+        check_trust(self.trust_remote_code)

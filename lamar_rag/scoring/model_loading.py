@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +12,22 @@ from lamar_rag.scoring.forward import BatchForward, Head
 from lamar_rag.scoring.heads import Side
 from lamar_rag.scoring.loading_options import LoadingOptions
 from lamar_rag.scoring.packed_attention import ROBERTA, can_pack, use_packed_attention
-from lamar_rag.torch_options import torch_device
+from lamar_rag.torch_options import is_out_of_memory, torch_device
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
+_LAYER = re.compile(r"\blayers?\.\d+\.")
+_TOKENIZER_FILES = frozenset(
+    {
+        "tokenizer.json",
+        "tokenizer.model",
+        "sentencepiece.bpe.model",
+        "spiece.model",
+        "vocab.txt",
+        "vocab.json",
+    }
+)
 _CPU_BATCH_TOKENS, _GPU_BATCH_TOKENS = 2048, 32768
 
 
@@ -45,28 +58,57 @@ class LoadedParts:
         config = self._load(transformers.AutoConfig, folder)
         self.tokenizer: Any = self._load(transformers.AutoTokenizer, folder)
         self.backend = _fast_backend(self.tokenizer, self.name)
+        self._check_tokenizer(folder, config.vocab_size)
         self.supported = supported_length(config, self.tokenizer.model_max_length)
         self._check_length()  # before the weights are read
         dtype = "float32" if self._int8 else options.dtype or "auto"
         loader = getattr(transformers, auto_class)
         model, info = self._load(loader, folder, dtype=dtype, output_loading_info=True)
         self.model: Any = model.eval()
-        missing = sorted(info["missing_keys"])
-        if missing:
-            raise ValueError(
-                f"the weights of model {self.name} lack {', '.join(missing[:3])} ({len(missing)} in all): its scores "
-                "would be random, give a model that was trained as a reranker"
-            )
+        self._check_weights(info["missing_keys"], info["unexpected_keys"])
 
     def _load(self, loader: Any, folder: str, **more: Any) -> Any:
         try:
             return loader.from_pretrained(folder, **self._common, **more)
-        except ValueError as error:
-            if "trust_remote_code" not in str(error):
+        except (ImportError, MemoryError):
+            raise
+        except Exception as error:  # transformers, safetensors and tokenizers raise some twenty kinds
+            if is_out_of_memory(error):
                 raise
+            if "trust_remote_code" in str(error):
+                raise ValueError(
+                    f"model {self.name} needs the Python code of its repository: read it, then pass "
+                    "trust_remote_code=True"
+                ) from error
+            said = (str(error).strip().splitlines() or [""])[0]
             raise ValueError(
-                f"model {self.name} needs the Python code of its repository: read it, then pass trust_remote_code=True"
+                f"model {self.name} cannot be loaded from {folder} ({type(error).__name__}: {said}): "
+                "check its files, or save or download it again"
             ) from error
+
+    def _check_weights(self, missing: Iterable[str], unexpected: Iterable[str]) -> None:
+        lost = sorted(missing)
+        if lost:
+            raise ValueError(
+                f"the weights of model {self.name} lack {', '.join(lost[:3])} ({len(lost)} in all): its scores "
+                "would be random, give a model that was trained as a reranker"
+            )
+        surplus = sorted(name for name in unexpected if _LAYER.search(name))
+        if surplus:
+            raise ValueError(
+                f"the weights of model {self.name} hold layers that its config.json does not have, such as "
+                f"{surplus[0]}: take the configuration that belongs to them"
+            )
+
+    def _check_tokenizer(self, folder: str, vocabulary: int) -> None:
+        if not any(path.name in _TOKENIZER_FILES for path in Path(folder).iterdir()):
+            raise ValueError(f"model {self.name} has no tokenizer in {folder}: save its tokenizer.json there")
+        tokens = self.backend.get_vocab_size(with_added_tokens=True)
+        if tokens > vocabulary:
+            raise ValueError(
+                f"the tokenizer of model {self.name} has {tokens} tokens, its network {vocabulary}: take the tokenizer "
+                "that belongs to it"
+            )
 
     def _check_length(self) -> None:
         wanted = self._options.max_length

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from lamar_rag.closing import Closing
+from lamar_rag.fork_renewal import renew_after_fork
 from lamar_rag.progress import progress_bar
 from lamar_rag.scoring.activation import logit_probability
 from lamar_rag.scoring.batching import Rows, run_batches
@@ -83,6 +84,7 @@ class PointwiseScorer(Closing, ABC):
         self._loaded: LoadedModel | None = None
         self._budget: int | None = None  # less than the model's own once memory ran out
         self._lock = threading.RLock()
+        renew_after_fork(self)
 
     @property
     def model(self) -> str:
@@ -146,6 +148,11 @@ class PointwiseScorer(Closing, ABC):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.RLock())
+        renew_after_fork(self)
+
+    def renew(self) -> None:
+        """Make a new lock, in a forked child."""
+        self._lock = threading.RLock()
 
     @abstractmethod
     def _load_now(self, options: LoadingOptions) -> LoadedModel:

@@ -1,7 +1,7 @@
 """8-bit integers on a CPU: the linear layers of a model's body.
 
-Weights have one scale an output channel, inputs one a token. A scale for a whole batch of inputs, which torch's and
-ONNX Runtime's dynamic quantisation use, loses what is small: a few features of XLM-R's feed-forward layers are
+Weights have one scale an output channel, inputs one a token. One scale for all inputs, which other dynamic
+quantisations use, loses what is small: a few features of XLM-R's feed-forward layers are
 twenty times as large as the others (docs/rerankers.md has the figures).
 """
 

@@ -6,6 +6,10 @@ import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from lamar_rag.checks import check_count, is_finite
+from lamar_rag.text import replace_surrogates
+
+SHORTEST = 16  # tokens of a pair; below it no document would be read
 ScoringWay = Literal["cross_encoder", "single_string", "causal_lm", "listwise"]
 _FIELD = re.compile(r"\{([^{}]*)\}")
 
@@ -39,12 +43,13 @@ class PromptFrame:
 
     def __post_init__(self) -> None:
         for name, pieces in (("head", self.head), ("foot", self.foot)):
-            if isinstance(pieces, str) or not all(isinstance(piece, str) for piece in pieces):
+            if not isinstance(pieces, tuple) or not all(isinstance(piece, str) for piece in pieces):
                 raise ValueError(
                     f"got {name}={pieces!r} of a frame, expected a tuple of strings: {name}=('...',)"
                 )
-        if any(not isinstance(text, str) for text in (self.lead, self.tail)):
-            raise ValueError(f"got lead={self.lead!r}, tail={self.tail!r} of a frame, expected strings")
+        for text in (self.lead, self.tail, *self.head, *self.foot):
+            if not isinstance(text, str) or _is_broken(text):
+                raise ValueError(f"got {text!r} in a frame, expected text without lone surrogates")
         fields = {field for piece in (*self.head, *self.foot) for field in _FIELD.findall(piece)}
         unknown = fields - {"query", "instruction", "spaced_instruction"}
         if "query" not in fields or unknown:
@@ -98,20 +103,44 @@ class Recipe:
     note: str = ""
 
     def __post_init__(self) -> None:
+        self._check_texts()
         if self.scoring not in get_args(ScoringWay):
             raise ValueError(
                 f"got scoring={self.scoring!r}, expected one of {', '.join(get_args(ScoringWay))}"
             )
         if self.scoring in ("single_string", "causal_lm") and not isinstance(self.frame, PromptFrame):
             raise ValueError(f"got scoring='{self.scoring}' without a frame, expected frame=PromptFrame(...)")
-        if self.scoring == "causal_lm" and self.positive is None and self.vocabulary_id is None:
+        if self.scoring == "causal_lm" and not self.positive and self.vocabulary_id is None:
             raise ValueError(
                 "got a causal_lm recipe without an answer, expected positive='yes' or a vocabulary_id"
             )
-        if self.probability_scale is not None and not self.probability_scale > 0:
+        if self.positive is not None and self.positive == self.negative:
             raise ValueError(
-                f"got probability_scale={self.probability_scale}, expected a positive number or None"
+                f"got {self.positive!r} as positive and as negative answer, expected two answers"
             )
+        check_count("max_length", self.max_length, optional=True)
+        if self.max_length is not None and self.max_length < SHORTEST:
+            raise ValueError(
+                f"got max_length={self.max_length}, expected at least {SHORTEST} tokens (or None)"
+            )
+        number = self.vocabulary_id
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
+            raise ValueError(f"got vocabulary_id={number!r}, expected a token id of at least 0")
+        scale = self.probability_scale
+        if scale is not None and not (is_finite(scale) and scale > 0):
+            raise ValueError(f"got probability_scale={scale!r}, expected a positive number or None")
+
+    def _check_texts(self) -> None:
+        if not isinstance(self.model, str) or not self.model.strip():
+            raise ValueError(f"got model={self.model!r} for a recipe, expected a hub id or a folder as text")
+        for name in ("short_name", "positive", "negative", "instruction"):
+            value = getattr(self, name)
+            if not (value is None or isinstance(value, str)) or _is_broken(value):
+                raise ValueError(f"got {name}={value!r} for a recipe, expected text without lone surrogates")
+
+
+def _is_broken(text: str | None) -> bool:
+    return text is not None and replace_surrogates(text) != text
 
 
 # Qwen3-Reranker's question in plain text, for a model without a chat form of its own.

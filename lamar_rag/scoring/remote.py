@@ -10,6 +10,7 @@ import numpy as np
 
 from lamar_rag.checks import check_count
 from lamar_rag.closing import Closing
+from lamar_rag.fork_renewal import renew_after_fork
 from lamar_rag.progress import progress_bar
 from lamar_rag.scoring.activation import logit_probability
 from lamar_rag.scoring.http_retry import RetryPolicy, Stop
@@ -96,6 +97,7 @@ class RemoteScorer(Closing):
         )
         self._target: Target | None = None
         self._asking = threading.Lock()
+        renew_after_fork(self)
 
     @property
     def model(self) -> str:
@@ -170,6 +172,12 @@ class RemoteScorer(Closing):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _asking=threading.Lock())
+        renew_after_fork(self)
+
+    def renew(self) -> None:
+        """Make a new lock and new connections, in a forked child: two processes cannot share one."""
+        self._asking = threading.Lock()
+        self._client.renew()
 
     def _checked_length(self, options: ScoringOptions) -> int | None:
         if options.long_documents == "windows":

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 
 from lamar_rag.scoring.http_retry import Stop
 from lamar_rag.text import replace_surrogates
 from lamar_rag.types import Document
+
+_LOOK_SECONDS = 0.05  # between two looks at whether the call was given up
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,8 @@ def score_batches(
 ) -> list[float]:
     """Return the score of each text, in order; `done` is told the documents of each batch that is ready.
 
-    The first failure ends the call: batches that have not begun never do, those under way end first.
+    The first failure, and `stop`, end the call at once: batches that have not begun never do, and what the
+    server answers to those under way is thrown away.
     """
     batches = [texts[start : start + batch_size] for start in range(0, len(texts), batch_size)]
     ready: dict[int, list[float]] = {}
@@ -59,15 +62,21 @@ def score_batches(
         stop.check()
         return work(batch)
 
-    with ThreadPoolExecutor(min(workers, len(batches)), thread_name_prefix="lamar-remote") as pool:
-        futures = {pool.submit(checked, batch): position for position, batch in enumerate(batches)}
-        try:
-            for future in as_completed(futures):
+    pool = ThreadPoolExecutor(min(workers, len(batches)), thread_name_prefix="lamar-remote")
+    futures = {pool.submit(checked, batch): position for position, batch in enumerate(batches)}
+    pending = set(futures)
+    try:
+        while pending:
+            finished, pending = wait(pending, timeout=_LOOK_SECONDS, return_when=FIRST_COMPLETED)
+            stop.check()  # before what a request that was given up may have to say
+            for future in finished:
                 position = futures[future]
                 ready[position] = future.result()
                 done(sum(len(text.rows) for text in batches[position]))
-        except BaseException:
-            stop.fail()
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    except BaseException:
+        stop.fail()
+        raise
+    finally:
+        # without waiting: a server may keep its last request hanging for as long as the timeout allows
+        pool.shutdown(wait=False, cancel_futures=True)
     return [score for position in range(len(batches)) for score in ready[position]]

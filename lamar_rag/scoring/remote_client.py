@@ -98,6 +98,10 @@ class RemoteClient:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.Lock())
 
+    def renew(self) -> None:
+        """Forget lock and connections, in a forked child."""
+        self._lock, self._open = threading.Lock(), None
+
     def _send(self, method: str, url: str, content: bytes | None, stop: Stop) -> HttpAnswer:
         self.key.check()
 
@@ -144,7 +148,13 @@ class RemoteClient:
     def _read(self, response: httpx.Response, stop: Stop) -> bytes:
         chunks: list[bytes] = []
         size = 0
-        for chunk in response.iter_bytes():
+        encoding = response.headers.get("content-encoding", "identity")
+        if encoding.lower() != "identity":  # a few kilobytes can decode to more than the memory holds
+            raise RemoteScoringError(
+                f"rerank server {self.server} answered with content-encoding {one_line(encoding)}, which was not "
+                "asked for: switch compression off there"
+            )
+        for chunk in response.iter_raw():
             stop.check()
             size += len(chunk)
             if size > MAX_ANSWER_BYTES:
@@ -173,5 +183,10 @@ class RemoteClient:
 
     def _new_client(self) -> httpx.Client:
         package = require("httpx", extra="remote", purpose="a rerank server")
-        headers = {"Accept": "application/json", "Content-Type": "application/json", **self._headers}
+        headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "identity",
+            "Content-Type": "application/json",
+            **self._headers,
+        }
         return cast("httpx.Client", package.Client(timeout=self._timeout, headers=headers))

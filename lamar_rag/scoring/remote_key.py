@@ -52,6 +52,19 @@ class ApiKey:
         return "", ""
 
 
+_FRAMING = frozenset(
+    {
+        "host",
+        "connection",
+        "content-length",
+        "content-type",
+        "content-encoding",
+        "transfer-encoding",
+        "accept-encoding",
+    }
+)
+
+
 def check_key_name(name: object) -> None:
     """Raise ValueError unless `name` is None or can be an environment variable; it is not shown."""
     if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
@@ -76,6 +89,8 @@ def checked_headers(headers: object) -> dict[str, str]:
     for name, value in headers.items():
         if not (isinstance(name, str) and _HEADER_NAME.fullmatch(name)):
             raise ValueError("got a header whose name is not one: letters, digits and '-' are expected")
+        if name.lower() in _FRAMING:
+            raise ValueError(f"got header '{name}', which the HTTP client sets itself: leave it out")
         if _SECRET_HEADER.search(name):
             raise ValueError(
                 f"got header '{name}', which holds a secret: put the key into an environment variable, "
