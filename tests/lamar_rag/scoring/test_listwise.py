@@ -305,7 +305,7 @@ def test_empty_lists_load_nothing():
 
 @pytest.mark.slow
 def test_limits_out_of_range_are_named(scorer):
-    with pytest.raises(ValueError, match=r"max_length=2049 for model .*, whose documents have at most 2048"):
+    with pytest.raises(ValueError, match=r"max_length=2049 for model .*: give 16 to 2048"):
         scorer.score(QUERY, listed(["cat"]), ScoringOptions(max_length=2049))
     with pytest.raises(ValueError, match="max_length=-1"):
         scorer.score(QUERY, listed(["cat"]), ScoringOptions(max_length=-1))
