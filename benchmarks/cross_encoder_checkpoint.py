@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import sys
 import time
@@ -22,6 +21,7 @@ from typing import Any
 import torch
 from cross_encoder_groups import Group, GroupSampler
 from safetensors.torch import load_file, save_file
+from scoring_pools import default_data
 from transformers import AutoModelForSequenceClassification, AutoTokenizer
 
 from lamar_rag.cache import cache_dir
@@ -35,11 +35,6 @@ CHECKPOINT_SECONDS = 360.0
 HELD_OUT_GROUPS = 64
 WARM_UP = 0.03  # of the time
 _TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
-
-
-def default_data() -> Path:
-    """Return the folder of the corpora: $LAMAR_DATA, else shared/data beside the checkout."""
-    return Path(os.environ.get("LAMAR_DATA", REPOSITORY.parent / "shared" / "data"))
 
 
 def default_checkpoint() -> Path:
