@@ -27,7 +27,6 @@ from transformers import AutoModelForSequenceClassification, AutoTokenizer
 from lamar_rag.cache import cache_dir
 from lamar_rag.embedded.e5_folder import e5_small_folder
 
-REPOSITORY = Path(__file__).resolve().parent.parent
 MAX_LENGTH = 144  # tokens a pair
 NEGATIVES = 3
 GROUPS_A_STEP = 4
