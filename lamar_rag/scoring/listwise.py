@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lamar_rag.closing import Closing
-from lamar_rag.fork_renewal import renew_after_fork
 from lamar_rag.progress import progress_bar
 from lamar_rag.scoring.cancelling import check_cancelled
-from lamar_rag.scoring.checks import check_spread, checked_scores
+from lamar_rag.scoring.checks import checked_scores
 from lamar_rag.scoring.encoding import check_limit
 from lamar_rag.scoring.listwise_model import ListwiseModel
 from lamar_rag.scoring.listwise_prompt import blocks, without_markers
 from lamar_rag.scoring.loading_options import LoadingOptions
+from lamar_rag.scoring.local_scorer import LocalScorer
 from lamar_rag.scoring.recipe import Recipe, generic_recipe
 from lamar_rag.scoring.token_cut import cut_text
 from lamar_rag.text import replace_surrogates
@@ -43,7 +41,7 @@ class _Passage:
     tokens: int
 
 
-class ListwiseScorer(Closing):
+class ListwiseScorer(LocalScorer[ListwiseModel]):
     """A `Scorer` over a listwise reranker of jina-reranker-v3's form: cosines, from -1 to 1.
 
     The documents of a block see each other, so that a score depends on the other candidates and on
@@ -60,24 +58,8 @@ class ListwiseScorer(Closing):
     def __init__(
         self, model: str | Path, recipe: Recipe | None = None, *, spread: float | None = None, **options: Any
     ) -> None:
-        check_spread(spread)
-        self._source, self._spread = model, spread
-        self._recipe = recipe or generic_recipe(str(model), "listwise")
-        self._options = LoadingOptions(**options)
+        super().__init__(model, recipe or generic_recipe(str(model), "listwise"), spread=spread, **options)
         check_limit(ScoringOptions(max_length=self._options.max_length), _DOCUMENT_TOKENS, str(model))
-        self._loaded: ListwiseModel | None = None
-        self._lock = threading.RLock()
-        renew_after_fork(self)
-
-    @property
-    def model(self) -> str:
-        """The model's name as it was given."""
-        return str(self._source)
-
-    @property
-    def spread(self) -> float | None:
-        """The unit of the language preference, None where it is not known."""
-        return self._spread
 
     def score(
         self, query: str, documents: Sequence[Document], options: ScoringOptions = ScoringOptions()
@@ -103,29 +85,8 @@ class ListwiseScorer(Closing):
         """Return None: the authors map their cosines to no probability."""
         return None
 
-    def close(self) -> None:
-        """Free the model's memory; the next call loads it again."""
-        with self._lock:
-            self._loaded = None
-        free_memory()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Options travel, the model does not: a copy in another process loads its own."""
-        return {**self.__dict__, "_loaded": None, "_lock": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.RLock())
-        renew_after_fork(self)
-
-    def renew(self) -> None:
-        """Make a new lock, in a forked child."""
-        self._lock = threading.RLock()
-
-    def _load(self) -> ListwiseModel:
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = ListwiseModel(self._source, self._options)
-            return self._loaded
+    def _load_now(self, options: LoadingOptions) -> ListwiseModel:
+        return ListwiseModel(self._source, options)
 
     def _document_limit(self, options: ScoringOptions) -> int:
         check_limit(options, _DOCUMENT_TOKENS, self.model)

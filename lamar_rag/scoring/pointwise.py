@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import threading
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,18 +9,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lamar_rag.closing import Closing
-from lamar_rag.fork_renewal import renew_after_fork
 from lamar_rag.progress import progress_bar
 from lamar_rag.scoring.activation import logit_probability
 from lamar_rag.scoring.batching import Rows, run_batches
 from lamar_rag.scoring.cancelling import check_cancelled, is_cancelled
-from lamar_rag.scoring.checks import check_spread, checked_scores
+from lamar_rag.scoring.checks import checked_scores
 from lamar_rag.scoring.encoding import EncodedRequest, RequestEncoder, check_limit
 from lamar_rag.scoring.forward import BatchForward
-from lamar_rag.scoring.loading_options import LoadingOptions
+from lamar_rag.scoring.local_scorer import LocalScorer
 from lamar_rag.scoring.recipe import Recipe
-from lamar_rag.torch_options import free_memory
 from lamar_rag.types import Document, Scored, ScoringCancelledError, ScoringOptions, ScoringRequest
 
 if TYPE_CHECKING:
@@ -53,7 +48,7 @@ class _Work(NamedTuple):
     logits: FloatArray
 
 
-class PointwiseScorer(Closing, ABC):
+class PointwiseScorer(LocalScorer[LoadedModel]):
     """A `BatchScorer` over a model that is loaded on first use.
 
     One object may be shared by any number of threads: nothing of a call is kept in it, texts are tokenized
@@ -78,23 +73,8 @@ class PointwiseScorer(Closing, ABC):
         spread: float | None = None,
         **options: Any,
     ) -> None:
-        check_spread(spread)
-        self._source, self._recipe, self._spread = model, recipe, spread
-        self._options = LoadingOptions(**options)
-        self._loaded: LoadedModel | None = None
+        super().__init__(model, recipe, spread=spread, **options)
         self._budget: int | None = None  # less than the model's own once memory ran out
-        self._lock = threading.RLock()
-        renew_after_fork(self)
-
-    @property
-    def model(self) -> str:
-        """The model's name as it was given."""
-        return str(self._source)
-
-    @property
-    def spread(self) -> float | None:
-        """The unit of the language preference, None where it is not known."""
-        return self._spread
 
     def score(
         self, query: str, documents: Sequence[Document], options: ScoringOptions = ScoringOptions()
@@ -139,30 +119,11 @@ class PointwiseScorer(Closing, ABC):
     def close(self) -> None:
         """Free the model's memory; the next call loads it again."""
         with self._lock:
-            self._loaded = self._budget = None
-        free_memory()
+            self._budget = None
+        super().close()
 
     def __getstate__(self) -> dict[str, Any]:
-        """Options travel, the model does not: a copy in another process loads its own."""
-        return {**self.__dict__, "_loaded": None, "_budget": None, "_lock": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.RLock())
-        renew_after_fork(self)
-
-    def renew(self) -> None:
-        """Make a new lock, in a forked child."""
-        self._lock = threading.RLock()
-
-    @abstractmethod
-    def _load_now(self, options: LoadingOptions) -> LoadedModel:
-        """Load the model."""
-
-    def _load(self) -> LoadedModel:
-        with self._lock:
-            if self._loaded is None:
-                self._loaded = self._load_now(self._options)
-            return self._loaded
+        return {**super().__getstate__(), "_budget": None}
 
     def _prepared(self, loaded: LoadedModel, request: ScoringRequest) -> _Work:
         check_limit(request.options, loaded.supported, self.model)
