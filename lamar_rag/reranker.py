@@ -86,8 +86,8 @@ class Reranker(Closing):
         trust_remote_code: bool = False,
     ) -> None:
         check_cut(top_n, score_threshold)
-        self._scoring = ScoringOptions(long_documents=long_documents, instruction=instruction)
-        check_scoring(self._scoring)
+        self.scoring = ScoringOptions(long_documents=long_documents, instruction=instruction)
+        check_scoring(self.scoring)
         check_count("max_length", max_length, optional=True)
         check_count("max_batch_tokens", max_batch_tokens, optional=True)
         self._options = {
@@ -218,7 +218,7 @@ class Reranker(Closing):
             raise ValueError(
                 "got a reranker over a Scorer object, expected one by name: only names can be written"
             )
-        return settings_dict(str(self._given), self.preference, self._scoring, self._options) | {
+        return settings_dict(str(self._given), self.preference, self.scoring, self._options) | {
             "top_n": self.top_n,
             "score_threshold": self.score_threshold,
         }
@@ -263,7 +263,7 @@ class Reranker(Closing):
         named = options.get("query_language")
         text = checked_text(query, "query")
         language = normalize_language(named) if named else detect_language(text)
-        merged = merged_options(self._scoring, options, language, allowed)
+        merged = merged_options(self.scoring, options, language, allowed)
         return ScoringRequest(text, checked_documents(documents), merged)
 
     def _rerank_request(

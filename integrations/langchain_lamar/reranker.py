@@ -1,0 +1,84 @@
+"""LamarReranker: a document compressor that keeps the best documents, in their new order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langchain_core.callbacks import Callbacks
+from langchain_core.documents import BaseDocumentCompressor, Document
+from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel, RunnablePassthrough
+
+import lamar_rag
+from lamar_rag.ranking_fields import RankingFields
+from lamar_rag.types import RankedDocument
+
+
+class LamarReranker(RankingFields, BaseDocumentCompressor):
+    """Orders documents by their relevance to a query, with a dial for their language.
+
+    Drops into `ContextualCompressionRetriever(base_compressor=..., base_retriever=...)`; in a chain without it,
+    `reranker.after(retriever)` is a retriever whose results are reranked. One object may be shared by any number of
+    threads and event loops. The caller's documents are not changed: those returned are new ones with the same id
+    and metadata, and in the metadata
+
+    - `relevance_score` (float): what the order follows, the model's raw score plus the language preference;
+    - `language`: the code of the document's language, where the metadata says nothing under `language_key`;
+    - `truncated`: True, only where the model did not read all of the document or the query.
+
+    Example:
+        >>> reranker = LamarReranker(model="nlpai-lab/LAMAR-600m", top_n=3)
+        >>> reranker.compress_documents(documents, "Wie lang ist der Nil?")
+    """
+
+    def compress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> Sequence[Document]:
+        """Return the best documents, the best first; nothing is loaded for an empty list.
+
+        Raises:
+            ValueError: a query or a document that is not text, or scores that are not finite.
+        """
+        return self.as_runnable().invoke({"query": query, "documents": documents}, {"callbacks": callbacks})
+
+    async def acompress_documents(
+        self, documents: Sequence[Document], query: str, callbacks: Callbacks | None = None
+    ) -> Sequence[Document]:
+        """Return what `compress_documents` returns, without blocking the event loop."""
+        return await self.as_runnable().ainvoke(
+            {"query": query, "documents": documents}, {"callbacks": callbacks}
+        )
+
+    def as_runnable(self) -> Runnable[dict[str, Any], list[Document]]:
+        """Return the reranker as a step of a chain: from {"query": ..., "documents": ...} to documents."""
+        return RunnableLambda(self._rerank, afunc=self._arerank, name=type(self).__name__)
+
+    def after(self, retriever: Runnable[str, list[Document]]) -> Runnable[str, list[Document]]:
+        """Return a retriever that hands all of its documents to the reranker: from a query to documents."""
+        found: Runnable[str, dict[str, Any]] = RunnableParallel(
+            query=RunnablePassthrough(), documents=retriever
+        )
+        return found | self.as_runnable()
+
+    def _rerank(self, given: dict[str, Any]) -> list[Document]:
+        documents = given["documents"]
+        ranked = self._reranker.rerank(given["query"], self._texts(documents), **self.call_options())
+        return [self._result(documents[row.index], row) for row in ranked]
+
+    async def _arerank(self, given: dict[str, Any]) -> list[Document]:
+        documents = given["documents"]
+        ranked = await self._reranker.arerank(given["query"], self._texts(documents), **self.call_options())
+        return [self._result(documents[row.index], row) for row in ranked]
+
+    def _texts(self, documents: Sequence[Document]) -> list[lamar_rag.Document]:
+        return [
+            lamar_rag.Document(document.page_content, language=self.stated_language(document.metadata))
+            for document in documents
+        ]
+
+    def _result(self, document: Document, row: RankedDocument) -> Document:
+        metadata = {**document.metadata, "relevance_score": row.score}
+        metadata["language"] = metadata.get("language") or row.language
+        if row.truncated:
+            metadata["truncated"] = True
+        return document.model_copy(update={"metadata": metadata})

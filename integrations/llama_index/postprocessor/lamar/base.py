@@ -1,0 +1,133 @@
+"""LamarReranker: a node postprocessor that keeps the best nodes, in their new order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from llama_index.core.callbacks import CBEventType, EventPayload
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
+from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
+from llama_index.core.postprocessor.types import BaseNodePostprocessor
+from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+from pydantic import Field, StrictBool
+
+from lamar_rag import Document
+from lamar_rag.document_languages import located_documents
+from lamar_rag.ranking_fields import RankingFields
+from lamar_rag.types import RankedDocument
+
+dispatcher = get_dispatcher(__name__)
+
+
+class LamarReranker(RankingFields, BaseNodePostprocessor):
+    """Orders nodes by their relevance to the query, with a dial for their language.
+
+    The model reads a node's text with the metadata that its embedding has (MetadataMode.EMBED). One object may be
+    shared by any number of threads and event loops. The nodes that are passed in are not changed: those returned
+    are new `NodeWithScore` objects, whose score (a float) is what the order follows, the model's raw score plus the
+    language preference. A node whose text the model did not read to its end has `truncated: True` in its metadata,
+    where neither an embedding nor a language model sees it.
+
+    Example:
+        >>> reranker = LamarReranker(model="nlpai-lab/LAMAR-600m", top_n=3)
+        >>> index.as_query_engine(similarity_top_k=20, node_postprocessors=[reranker])
+    """
+
+    keep_retrieval_score: StrictBool = Field(
+        default=False,
+        description="Keep the retriever's score in the metadata as retrieval_score, unseen by any model.",
+    )
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name that serialised objects carry."""
+        return "LamarReranker"
+
+    def _postprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        with self._reported(nodes, query_bundle) as kept:
+            query = _query_text(query_bundle)
+            if nodes:
+                ranked = self._reranker.rerank(query, self._texts(nodes), **self.call_options())
+                kept += [self._result(nodes[row.index], row) for row in ranked]
+        return kept
+
+    async def _apostprocess_nodes(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
+    ) -> list[NodeWithScore]:
+        with self._reported(nodes, query_bundle) as kept:
+            query = _query_text(query_bundle)
+            if nodes:
+                texts = await asyncio.to_thread(self._texts, nodes)
+                ranked = await self._reranker.arerank(query, texts, **self.call_options())
+                kept += [self._result(nodes[row.index], row) for row in ranked]
+        return kept
+
+    @contextmanager
+    def _reported(
+        self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None
+    ) -> Iterator[list[NodeWithScore]]:
+        """Report a reranking's start and, whatever comes, its end with the nodes that the block puts in the list."""
+        kept: list[NodeWithScore] = []
+        top_n = len(nodes) if self.top_n is None else self.top_n
+        dispatcher.event(
+            ReRankStartEvent(query=query_bundle, nodes=nodes, top_n=top_n, model_name=self.model)
+        )
+        payload: dict[str, Any] = {
+            EventPayload.NODES: nodes,
+            EventPayload.MODEL_NAME: self.model,
+            EventPayload.QUERY_STR: None if query_bundle is None else query_bundle.query_str,
+            EventPayload.TOP_K: top_n,
+        }
+        try:
+            with self.callback_manager.event(CBEventType.RERANKING, payload=payload) as event:
+                yield kept
+                event.on_end(payload={EventPayload.NODES: list(kept)})
+        finally:
+            dispatcher.event(ReRankEndEvent(nodes=kept))
+
+    def _texts(self, nodes: Sequence[NodeWithScore]) -> list[Document]:
+        """Return what the model reads of each node, in the language of its content.
+
+        The language is told of the content alone: metadata keys are English in any corpus.
+        """
+        contents = [
+            Document(
+                node.get_content(metadata_mode=MetadataMode.NONE),
+                language=self.stated_language(node.metadata),
+            )
+            for node in nodes
+        ]
+        if self.language_weight:
+            contents = located_documents(contents)
+        return [
+            Document(node.get_content(metadata_mode=MetadataMode.EMBED), language=content.language)
+            for node, content in zip(nodes, contents, strict=True)
+        ]
+
+    def _result(self, given: NodeWithScore, row: RankedDocument) -> NodeWithScore:
+        added: dict[str, Any] = {}
+        if self.keep_retrieval_score and "retrieval_score" not in given.node.metadata:
+            added["retrieval_score"] = given.score
+        if row.truncated:
+            added["truncated"] = True
+        node = given.node
+        if added:
+            node = node.model_copy(
+                update={
+                    "metadata": {**node.metadata, **added},
+                    "excluded_embed_metadata_keys": [*node.excluded_embed_metadata_keys, *added],
+                    "excluded_llm_metadata_keys": [*node.excluded_llm_metadata_keys, *added],
+                }
+            )
+        return NodeWithScore(node=node, score=row.score)
+
+
+def _query_text(query_bundle: QueryBundle | None) -> str:
+    if query_bundle is None:
+        raise ValueError("Missing query bundle in extra info.")
+    return query_bundle.query_str
