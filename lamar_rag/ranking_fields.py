@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, field_validator
@@ -22,7 +23,6 @@ class RankingFields(RerankerFields):
     score_threshold: StrictFloat | None = Field(
         default=None, description="Documents whose relevance is below it are left out."
     )
-
     language_key: StrictStr | None = Field(
         default="language",
         description="Metadata key that states a document's language; None: it is always detected.",
@@ -35,10 +35,7 @@ class RankingFields(RerankerFields):
     def stated_language(self, metadata: Mapping[str, Any]) -> str | None:
         """Return the code of the language that the metadata states; None where it is to be detected."""
         value = metadata.get(self.language_key) if self.language_key is not None else None
-        try:
-            return normalize_language(value) if isinstance(value, str) and value else None
-        except ValueError:  # loaders write more than codes there: "No language found.", "python"
-            return None
+        return _code(value) if isinstance(value, str) and value else None
 
     @classmethod
     def _options_of(cls, reranker: Reranker) -> dict[str, Any]:
@@ -58,3 +55,11 @@ class RankingFields(RerankerFields):
     def _checked_threshold(cls, value: float | None) -> float | None:
         check_cut(None, value)
         return value
+
+
+@lru_cache(maxsize=1024)
+def _code(text: str) -> str | None:
+    try:
+        return normalize_language(text)
+    except ValueError:  # loaders write more than codes there: "No language found.", "python"
+        return None

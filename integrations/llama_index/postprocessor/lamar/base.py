@@ -91,22 +91,13 @@ class LamarReranker(RankingFields, BaseNodePostprocessor):
             dispatcher.event(ReRankEndEvent(nodes=kept))
 
     def _texts(self, nodes: Sequence[NodeWithScore]) -> list[Document]:
-        """Return what the model reads of each node, in the language of its content.
-
-        The language is told of the content alone: metadata keys are English in any corpus.
-        """
-        contents = [
-            Document(
-                node.get_content(metadata_mode=MetadataMode.NONE),
-                language=self.stated_language(node.metadata),
-            )
-            for node in nodes
-        ]
+        """Return what the model reads of each node, in the language that its metadata states or its content has."""
+        languages = [self.stated_language(node.metadata) for node in nodes]
         if self.language_weight:
-            contents = located_documents(contents)
+            languages = _languages(nodes, languages)
         return [
-            Document(node.get_content(metadata_mode=MetadataMode.EMBED), language=content.language)
-            for node, content in zip(nodes, contents, strict=True)
+            Document(node.get_content(metadata_mode=MetadataMode.EMBED), language=language)
+            for node, language in zip(nodes, languages, strict=True)
         ]
 
     def _result(self, given: NodeWithScore, row: RankedDocument) -> NodeWithScore:
@@ -131,3 +122,12 @@ def _query_text(query_bundle: QueryBundle | None) -> str:
     if query_bundle is None:
         raise ValueError("Missing query bundle in extra info.")
     return query_bundle.query_str
+
+
+def _languages(nodes: Sequence[NodeWithScore], stated: Sequence[str | None]) -> list[str | None]:
+    """Return every node's language, told of its content alone: metadata keys are English in any corpus."""
+    contents = [
+        Document("" if language else node.get_content(metadata_mode=MetadataMode.NONE), language=language)
+        for node, language in zip(nodes, stated, strict=True)
+    ]
+    return [document.language for document in located_documents(contents)]
