@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import Enum
 from functools import lru_cache
 from typing import Any
 
@@ -35,7 +36,8 @@ class RankingFields(RerankerFields):
     def stated_language(self, metadata: Mapping[str, Any]) -> str | None:
         """Return the code of the language that the metadata states; None where it is to be detected."""
         value = metadata.get(self.language_key) if self.language_key is not None else None
-        return _code(value) if isinstance(value, str) and value else None
+        # the string enums that loaders write name programming languages: "ts" there is not Tsonga
+        return _code(value) if isinstance(value, str) and value and not isinstance(value, Enum) else None
 
     @classmethod
     def _options_of(cls, reranker: Reranker) -> dict[str, Any]:

@@ -153,7 +153,7 @@ class RerankerFields(BaseModel, Closing):
         if not isinstance(given, Reranker):
             return options
         own = cls._options_of(given)
-        if options.get("model", own["model"]) != own["model"]:
+        if str(options.get("model", own["model"])) != own["model"]:
             raise ValueError(
                 f"got model={options['model']!r} beside reranker, which has its own: leave one out"
             )

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
+import tomllib
 import zipfile
 
 import pytest
@@ -74,3 +76,35 @@ def test_the_wheel_holds_the_five_names_and_nothing_else(tmp_path):
     for data in ("sample/corpus.jsonl", "generation/prompts.toml", "embedded/e5_small_centring.safetensors"):
         assert f"lamar_rag/{data}" in files
     assert not any("test" in name.split("/")[-1] for name in files)
+
+
+@pytest.mark.parametrize(
+    ("module", "missing", "extra"),
+    [
+        ("langchain_lamar", "langchain_core", "langchain"),
+        ("llama_index.postprocessor.lamar", "llama_index.core", "llama-index"),
+    ],
+)
+def test_an_integration_without_its_framework_names_the_command(module, missing, extra):
+    code = f"import sys; sys.modules[{missing!r}] = None\nimport {module}"
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    last = result.stderr.splitlines()[-1]
+    assert result.returncode == 1
+    assert "MissingExtraError" in last
+    assert f"pip install 'lamar-rag[{extra}]'" in last
+
+
+@pytest.mark.parametrize("module", ["langchain_lamar", "llama_index.postprocessor.lamar"])
+def test_importing_an_integration_and_making_a_reranker_loads_no_torch(module):
+    code = (
+        f"import sys, {module} as m; m.LamarReranker(); print('torch' in sys.modules, 'faiss' in sys.modules)"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.stdout.strip() == "False False"
+
+
+def test_the_llamahub_section_names_what_can_be_imported():
+    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))
+    section = project["tool"]["llamahub"]
+    module = importlib.import_module(section["import_path"])
+    assert [getattr(module, name).class_name() for name in section["class_authors"]] == ["LamarReranker"]

@@ -32,11 +32,7 @@ class LamarCrossEncoder(RerankerFields, BaseCrossEncoder):
     def model_post_init(self, context: object) -> None:
         """Refuse a reranker that leaves documents out."""
         super().model_post_init(context)
-        if self.reranker is not None and self.reranker.score_threshold is not None:
-            raise ValueError(
-                f"got a reranker with score_threshold={self.reranker.score_threshold}, expected one without: "
-                "a cross-encoder returns a score for every pair"
-            )
+        self._check_whole()
 
     def score(self, text_pairs: list[tuple[str, str]]) -> list[float]:
         """Return one score a pair (query, document), in the order of the pairs; [] for none.
@@ -46,6 +42,7 @@ class LamarCrossEncoder(RerankerFields, BaseCrossEncoder):
         Raises:
             ValueError: texts that are no strings, or scores that are not finite.
         """
+        self._check_whole()
         positions: dict[str, list[int]] = defaultdict(list)
         for position, (query, _) in enumerate(text_pairs):
             positions[query].append(position)
@@ -56,3 +53,11 @@ class LamarCrossEncoder(RerankerFields, BaseCrossEncoder):
             for ranked in self._reranker.rerank(query, documents, **options):
                 scores[rows[ranked.index]] = ranked.score
         return scores
+
+    def _check_whole(self) -> None:
+        threshold = self._reranker.score_threshold
+        if threshold is not None:
+            raise ValueError(
+                f"got a reranker with score_threshold={threshold}, expected one without: "
+                "a cross-encoder returns a score for every pair"
+            )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from langchain_core.callbacks import Callbacks
@@ -20,7 +21,7 @@ class LamarReranker(RankingFields, BaseDocumentCompressor):
     Drops into `ContextualCompressionRetriever(base_compressor=..., base_retriever=...)`; in a chain without it,
     `reranker.after(retriever)` is a retriever whose results are reranked. One object may be shared by any number of
     threads and event loops. The caller's documents are not changed: those returned are new ones with the same id
-    and metadata, and in the metadata
+    and metadata (nested values are shared), and in the metadata
 
     - `relevance_score` (float): what the order follows, the model's raw score plus the language preference;
     - `language`: the code of the document's language, where the metadata says nothing under `language_key`;
@@ -61,19 +62,41 @@ class LamarReranker(RankingFields, BaseDocumentCompressor):
         return found | self.as_runnable()
 
     def _rerank(self, given: dict[str, Any]) -> list[Document]:
-        documents = given["documents"]
-        ranked = self._reranker.rerank(given["query"], self._texts(documents), **self.call_options())
+        documents, texts = self._texts(given)
+        ranked = self._reranker.rerank(given["query"], texts, **self.call_options())
         return [self._result(documents[row.index], row) for row in ranked]
 
     async def _arerank(self, given: dict[str, Any]) -> list[Document]:
-        documents = given["documents"]
-        ranked = await self._reranker.arerank(given["query"], self._texts(documents), **self.call_options())
+        documents, texts = await asyncio.to_thread(self._texts, given)  # language codes are read from files
+        ranked = await self._reranker.arerank(given["query"], texts, **self.call_options())
         return [self._result(documents[row.index], row) for row in ranked]
 
-    def _texts(self, documents: Sequence[Document]) -> list[lamar_rag.Document]:
-        return [
-            lamar_rag.Document(document.page_content, language=self.stated_language(document.metadata))
-            for document in documents
+    def _texts(self, given: dict[str, Any]) -> tuple[list[Document], list[lamar_rag.Document]]:
+        """Return the documents as they came and as the library's own.
+
+        Raises:
+            ValueError: another input than {"query": ..., "documents": ...} with a list of documents.
+        """
+        if not isinstance(given, dict) or not {"query", "documents"} <= given.keys():
+            got = str(sorted(given)) if isinstance(given, dict) else f"a {type(given).__name__}"
+            raise ValueError(
+                f"got {got} for {type(self).__name__}, expected a dict with 'query' and 'documents'"
+            )
+        if isinstance(given["documents"], str) or not isinstance(given["documents"], Iterable):
+            got = type(given["documents"]).__name__
+            raise ValueError(
+                f"got a {got} for documents, expected a list of langchain_core.documents.Document"
+            )
+        documents = list(given["documents"])
+        for position, document in enumerate(documents):
+            if not isinstance(document, Document):
+                raise ValueError(
+                    f"got a {type(document).__name__} at position {position} of documents, expected a "
+                    "langchain_core.documents.Document: Document(text)"
+                )
+        return documents, [
+            lamar_rag.Document(row.page_content, row.id or "", self.stated_language(row.metadata))
+            for row in documents
         ]
 
     def _result(self, document: Document, row: RankedDocument) -> Document:
@@ -81,4 +104,6 @@ class LamarReranker(RankingFields, BaseDocumentCompressor):
         metadata["language"] = metadata.get("language") or row.language
         if row.truncated:
             metadata["truncated"] = True
+        elif metadata.get("truncated") is True:  # the mark of an earlier reranking
+            del metadata["truncated"]
         return document.model_copy(update={"metadata": metadata})

@@ -11,7 +11,7 @@ from llama_index.core.callbacks import CBEventType, EventPayload
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
+from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
 from pydantic import Field, StrictBool
 
 from lamar_rag import Document
@@ -45,6 +45,26 @@ class LamarReranker(RankingFields, BaseNodePostprocessor):
     def class_name(cls) -> str:
         """Return the name that serialised objects carry."""
         return "LamarReranker"
+
+    @classmethod
+    def _completed(cls, options: dict[str, Any]) -> dict[str, Any]:
+        """Take what `to_dict` wrote, the class's name too."""
+        if options.get("class_name") == cls.class_name():
+            options = {name: value for name, value in options.items() if name != "class_name"}
+        return super()._completed(options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Refuse what LlamaIndex would do: leave out a reranker that cannot be pickled, and come back with another.
+
+        Raises:
+            TypeError: the reranker is over a `Scorer` that cannot be pickled.
+        """
+        state = super().__getstate__()
+        if self.reranker is not None and state["__dict__"].get("reranker") is None:
+            raise TypeError(
+                f"got a reranker over {self.model}, whose Scorer cannot be pickled: pass a model by name"
+            )
+        return state
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
@@ -96,26 +116,32 @@ class LamarReranker(RankingFields, BaseNodePostprocessor):
         if self.language_weight:
             languages = _languages(nodes, languages)
         return [
-            Document(node.get_content(metadata_mode=MetadataMode.EMBED), language=language)
+            Document(node.get_content(metadata_mode=MetadataMode.EMBED), node.node_id, language)
             for node, language in zip(nodes, languages, strict=True)
         ]
 
     def _result(self, given: NodeWithScore, row: RankedDocument) -> NodeWithScore:
-        added: dict[str, Any] = {}
-        if self.keep_retrieval_score and "retrieval_score" not in given.node.metadata:
-            added["retrieval_score"] = given.score
+        marks: dict[str, Any] = {}
+        if self.keep_retrieval_score and "retrieval_score" not in given.metadata:
+            marks["retrieval_score"] = given.score
         if row.truncated:
-            added["truncated"] = True
-        node = given.node
-        if added:
-            node = node.model_copy(
-                update={
-                    "metadata": {**node.metadata, **added},
-                    "excluded_embed_metadata_keys": [*node.excluded_embed_metadata_keys, *added],
-                    "excluded_llm_metadata_keys": [*node.excluded_llm_metadata_keys, *added],
-                }
-            )
-        return NodeWithScore(node=node, score=row.score)
+            marks["truncated"] = True
+        if not marks and given.metadata.get("truncated") is not True:
+            return NodeWithScore(node=given.node, score=row.score)
+        return NodeWithScore(node=_marked(given.node, marks), score=row.score)
+
+
+def _marked(node: BaseNode, marks: dict[str, Any]) -> BaseNode:
+    """Return a copy of the node with marks in its metadata that no model sees; an earlier `truncated` is gone."""
+    metadata = dict(node.metadata)
+    if metadata.get("truncated") is True:
+        del metadata["truncated"]
+    metadata |= marks
+    unseen = {
+        "excluded_embed_metadata_keys": list(dict.fromkeys([*node.excluded_embed_metadata_keys, *marks])),
+        "excluded_llm_metadata_keys": list(dict.fromkeys([*node.excluded_llm_metadata_keys, *marks])),
+    }
+    return node.model_copy(update={"metadata": metadata, **unseen})
 
 
 def _query_text(query_bundle: QueryBundle | None) -> str:
