@@ -226,7 +226,7 @@ class Reranker(Closing):
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
         """Return the reranker that `to_dict` described."""
-        return cls(**reranker_arguments(settings))
+        return cls(**reranker_arguments(cls, settings))
 
     def close(self) -> None:
         """Free the model's memory, also that of a `Scorer` that was passed in; the next call loads it again.

@@ -119,9 +119,16 @@ class RerankerFields(BaseModel, Closing):
         self._reranker = self._made()
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """Return a copy; it shares the loaded model unless `update` names another."""
-        copied = super().model_copy(update=update, deep=deep)
-        if update and not {"model", "reranker", *_OF_THE_MODEL}.isdisjoint(update):
+        """Return a copy; it shares the loaded model unless `update` names another.
+
+        Raises:
+            ValueError: `update` names a model, or an option of one, beside the `reranker` that the object has.
+        """
+        changes = dict(update or {})
+        if isinstance(changes.get("reranker"), Reranker):
+            changes.setdefault("model", changes["reranker"].model)
+        copied = super().model_copy(update=changes, deep=deep)
+        if not {"model", "reranker", *_OF_THE_MODEL}.isdisjoint(changes):
             copied._reranker = copied._made()
         return copied
 
@@ -152,12 +159,7 @@ class RerankerFields(BaseModel, Closing):
             given = Reranker.from_dict(given)
         if not isinstance(given, Reranker):
             return options
-        own = cls._options_of(given)
-        if str(options.get("model", own["model"])) != own["model"]:
-            raise ValueError(
-                f"got model={options['model']!r} beside reranker, which has its own: leave one out"
-            )
-        return own | options | {"reranker": given}
+        return cls._options_of(given) | options | {"reranker": given}
 
     @classmethod
     def _options_of(cls, reranker: Reranker) -> dict[str, Any]:
@@ -174,6 +176,8 @@ class RerankerFields(BaseModel, Closing):
         options = {name: getattr(self, name) for name in _OF_THE_MODEL}
         if self.reranker is None:
             return Reranker(self.model, **options)
+        if self.model != self.reranker.model:
+            raise ValueError(f"got model={self.model!r} beside reranker, which has its own: leave one out")
         beside = [name for name, value in options.items() if value]
         if beside:
             raise ValueError(

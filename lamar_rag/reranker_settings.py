@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict
+from inspect import signature
 from typing import Any
 
 from lamar_rag.preference import LanguagePreference
@@ -26,14 +27,14 @@ def settings_dict(
     }
 
 
-def reranker_arguments(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `Reranker` for what `settings_dict` wrote.
+def reranker_arguments(reranker: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of the class `reranker` for what `settings_dict` wrote.
 
     Raises:
         ValueError: something else.
     """
     try:
-        return _arguments(settings)
+        return signature(reranker).bind(**_arguments(settings)).arguments
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(
             f"got settings that Reranker.to_dict did not write ({error!r}): write them again"

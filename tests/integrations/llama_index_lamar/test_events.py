@@ -196,8 +196,6 @@ def test_the_callback_manager_of_the_engine_gets_the_reranking_inside_its_query(
     assert len({event.span_id for event in events.events} - {None}) == 1  # both belong to one span
 
 
-# Fails today for "async": `_apostprocess_nodes` opens no span, so that its events hang on the caller's. LlamaIndex
-# decorates abstract methods only; the other postprocessors go through `_postprocess_nodes` in a thread.
 @HOW
 def test_a_reranking_is_a_span_of_its_own(how):
     engine = engine_over(["a", "bb", "ccc"], CallbackManager([]))

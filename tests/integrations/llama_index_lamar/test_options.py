@@ -98,7 +98,6 @@ def test_all_wrong_options_are_named_at_once():
         LamarReranker(language_weight="1", top_n=0)
 
 
-# Fails today: a TypeError of Reranker.__init__.
 def test_an_unknown_option_of_a_written_reranker_is_a_value_error():
     written = LamarReranker(reranker=Reranker("no/such-model")).to_dict()
     with pytest.raises(ValueError, match="modl"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -12,7 +13,7 @@ from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
-from pydantic import Field, StrictBool
+from pydantic import BaseModel, Field, StrictBool
 
 from lamar_rag import Document
 from lamar_rag.document_languages import located_documents
@@ -54,17 +55,22 @@ class LamarReranker(RankingFields, BaseNodePostprocessor):
         return super()._completed(options)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Refuse what LlamaIndex would do: leave out a reranker that cannot be pickled, and come back with another.
+        """Return the options, without a callback manager that cannot be pickled.
+
+        LlamaIndex's own version takes what cannot be pickled out of the object itself, a given reranker too.
 
         Raises:
             TypeError: the reranker is over a `Scorer` that cannot be pickled.
         """
-        state = super().__getstate__()
-        if self.reranker is not None and state["__dict__"].get("reranker") is None:
+        if self.reranker is not None and not _can_be_pickled(self.reranker):
             raise TypeError(
                 f"got a reranker over {self.model}, whose Scorer cannot be pickled: pass a model by name"
             )
-        return state
+        state = BaseModel.__getstate__(self)
+        fields = dict(state["__dict__"])
+        if not _can_be_pickled(fields["callback_manager"]):
+            del fields["callback_manager"]
+        return {**state, "__dict__": fields}
 
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
@@ -76,6 +82,7 @@ class LamarReranker(RankingFields, BaseNodePostprocessor):
                 kept += [self._result(nodes[row.index], row) for row in ranked]
         return kept
 
+    @dispatcher.span
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
@@ -142,6 +149,14 @@ def _marked(node: BaseNode, marks: dict[str, Any]) -> BaseNode:
         "excluded_llm_metadata_keys": list(dict.fromkeys([*node.excluded_llm_metadata_keys, *marks])),
     }
     return node.model_copy(update={"metadata": metadata, **unseen})
+
+
+def _can_be_pickled(value: object) -> bool:
+    try:
+        pickle.dumps(value)
+    except Exception:  # a class's own way of being pickled may raise anything
+        return False
+    return True
 
 
 def _query_text(query_bundle: QueryBundle | None) -> str:
