@@ -80,7 +80,9 @@ __all__ = [
 def __getattr__(name: str) -> object:
     if name not in _HOMES:
         raise AttributeError(f"module 'lamar_rag' has no attribute '{name}'")
-    return getattr(import_module(f"lamar_rag.{_HOMES[name]}"), name)
+    found = getattr(import_module(f"lamar_rag.{_HOMES[name]}"), name)
+    globals()[name] = found  # this function is not asked for it again
+    return found
 
 
 def __dir__() -> list[str]:

@@ -55,10 +55,7 @@ def normalize_language(code: str) -> str:
     """
     if not isinstance(code, str):
         raise _unknown(code)
-    match = _TAG.fullmatch(code.strip())
-    if match is None:
-        raise _unknown(code)
-    normalized = _normalize_primary(match["language"].lower())
+    normalized = _normalize_tag(code)
     if normalized is None:
         raise _unknown(code)
     return normalized
@@ -95,6 +92,11 @@ def iso_language(code: str) -> Language | None:
 
 
 @lru_cache(maxsize=4096)
+def _normalize_tag(code: str) -> str | None:
+    match = _TAG.fullmatch(code.strip())
+    return None if match is None else _normalize_primary(match["language"].lower())
+
+
 def _normalize_primary(code: str) -> str | None:
     if code in _NOT_ONE_LANGUAGE:
         return UNDETERMINED

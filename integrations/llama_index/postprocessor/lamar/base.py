@@ -6,6 +6,7 @@ import asyncio
 import pickle
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from llama_index.core.callbacks import CBEventType, EventPayload
@@ -119,13 +120,15 @@ class LamarReranker(RankingFields, BaseNodePostprocessor):
 
     def _texts(self, nodes: Sequence[NodeWithScore]) -> list[Document]:
         """Return what the model reads of each node, in the language that its metadata states or its content has."""
-        languages = [self.stated_language(node.metadata) for node in nodes]
-        if self.language_weight:
-            languages = _languages(nodes, languages)
-        return [
-            Document(node.get_content(metadata_mode=MetadataMode.EMBED), node.node_id, language)
-            for node, language in zip(nodes, languages, strict=True)
+        texts = [
+            Document(
+                row.get_content(metadata_mode=MetadataMode.EMBED),
+                row.node.node_id,
+                self.stated_language(row.node.metadata),
+            )
+            for row in nodes
         ]
+        return _located(nodes, texts) if self.language_weight else texts
 
     def _result(self, given: NodeWithScore, row: RankedDocument) -> NodeWithScore:
         marks: dict[str, Any] = {}
@@ -165,10 +168,9 @@ def _query_text(query_bundle: QueryBundle | None) -> str:
     return query_bundle.query_str
 
 
-def _languages(nodes: Sequence[NodeWithScore], stated: Sequence[str | None]) -> list[str | None]:
-    """Return every node's language, told of its content alone: metadata keys are English in any corpus."""
-    contents = [
-        Document("" if language else node.get_content(metadata_mode=MetadataMode.NONE), language=language)
-        for node, language in zip(nodes, stated, strict=True)
-    ]
-    return [document.language for document in located_documents(contents)]
+def _located(nodes: Sequence[NodeWithScore], texts: Sequence[Document]) -> list[Document]:
+    """Return every text with a language, told of its content alone: metadata keys are English in any corpus."""
+    silent = [i for i, text in enumerate(texts) if not text.language]
+    contents = [Document(nodes[i].get_content(metadata_mode=MetadataMode.NONE)) for i in silent]
+    told = dict(zip(silent, located_documents(contents), strict=True))
+    return [replace(text, language=told[i].language) if i in told else text for i, text in enumerate(texts)]
