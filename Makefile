@@ -28,7 +28,7 @@ format: $(VENV)/.dev
 
 # The oldest frameworks that the integrations support, in front of the packages of .venv.
 $(VENV_OLDEST)/.installed: requirements-oldest.txt $(VENV)/.dev
-	$(PYTHON) -m venv --clear $(VENV_OLDEST)
+	$(BIN)/python -m venv --clear $(VENV_OLDEST)
 	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
 	  > "$$($(VENV_OLDEST)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/newest.pth"
 	$(VENV_OLDEST)/bin/python -m pip install --disable-pip-version-check -q -r requirements-oldest.txt

@@ -23,7 +23,7 @@ def one_line_errors(model: type[BaseModel]) -> Iterator[None]:
 
 def _line(model: type[BaseModel], details: ErrorDetails) -> str:
     name = ".".join(map(str, details["loc"]))
-    value = repr(details["input"])
+    value = " ".join(repr(details["input"]).split())
     got = f"got {name}={value if len(value) <= _SHOWN else value[: _SHOWN - 1] + '…'} for {model.__name__}"
     match details["type"]:
         case "extra_forbidden" | "no_such_attribute":

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import Field, StrictFloat, StrictInt, StrictStr, field_validator
 
-from lamar_rag.languages import normalize_language
+from lamar_rag.languages import UNDETERMINED, normalize_language
 from lamar_rag.reranker import Reranker
 from lamar_rag.reranker_fields import RerankerFields
 from lamar_rag.reranker_options import RerankKeywords, check_cut
@@ -22,7 +22,8 @@ class RankingFields(RerankerFields):
         default=3, description="Documents to return; None: as many as the reranker does, by default all."
     )
     score_threshold: StrictFloat | None = Field(
-        default=None, description="Documents whose relevance is below it are left out."
+        default=None,
+        description="Documents whose relevance is below it are left out; None: those that the reranker leaves out.",
     )
     language_key: StrictStr | None = Field(
         default="language",
@@ -62,6 +63,7 @@ class RankingFields(RerankerFields):
 @lru_cache(maxsize=1024)
 def _code(text: str) -> str | None:
     try:
-        return normalize_language(text)
+        code = normalize_language(text)
     except ValueError:  # loaders write more than codes there: "No language found.", "python"
         return None
+    return None if code == UNDETERMINED else code

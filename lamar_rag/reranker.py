@@ -14,7 +14,7 @@ from lamar_rag.closing import Closing
 from lamar_rag.document_languages import located_documents
 from lamar_rag.document_list import checked_documents, checked_text
 from lamar_rag.fork_renewal import renew_after_fork
-from lamar_rag.languages import detect_language, normalize_language
+from lamar_rag.languages import UNDETERMINED, detect_language, normalize_language
 from lamar_rag.preference import LanguagePreference
 from lamar_rag.ranking import ranked_documents
 from lamar_rag.reranker_options import (
@@ -260,11 +260,11 @@ class Reranker(Closing):
         allowed: type[Any] = ScoreKeywords,
     ) -> ScoringRequest:
         check_cut(options.get("top_n"), options.get("score_threshold"))  # type: ignore[arg-type]
-        named = options.get("query_language")
-        text = checked_text(query, "query")
-        language = normalize_language(named) if named else detect_language(text)
-        merged = merged_options(self.scoring, options, language, allowed)
-        return ScoringRequest(text, checked_documents(documents), merged)
+        text, checked = checked_text(query, "query"), checked_documents(documents)
+        language = normalize_language(options.get("query_language") or UNDETERMINED)
+        if checked and not options.get("query_language"):  # for none at all nothing is loaded
+            language = detect_language(text)
+        return ScoringRequest(text, checked, merged_options(self.scoring, options, language, allowed))
 
     def _rerank_request(
         self, query: str, documents: Sequence[Document | str], options: RerankKeywords

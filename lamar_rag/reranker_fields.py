@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import (
     BaseModel,
@@ -19,6 +19,7 @@ from pydantic import (
     StrictFloat,
     StrictInt,
     StrictStr,
+    WithJsonSchema,
     field_serializer,
     field_validator,
 )
@@ -78,7 +79,8 @@ class RerankerFields(BaseModel, Closing):
         description='"truncate" reads the beginning of a long document, "windows" scores pieces of it.',
     )
     instruction: StrictStr | None = Field(
-        default=None, description="What counts as relevant, for the models that take an instruction."
+        default=None,
+        description="What counts as relevant, for the models that take an instruction; None: what the reranker says.",
     )
     recipe: StrictStr | None = Field(
         default=None, frozen=True, description="Score by this recipe, whatever the model's name is."
@@ -98,7 +100,7 @@ class RerankerFields(BaseModel, Closing):
     trust_remote_code: StrictBool = Field(
         default=False, frozen=True, description="Run the Python code that the model's repository brings."
     )
-    reranker: Reranker | None = Field(
+    reranker: Annotated[Reranker | None, WithJsonSchema({"type": ["object", "null"]})] = Field(
         default=None, frozen=True, description="A lamar_rag.Reranker to use, instead of one of these options."
     )
     _reranker: Reranker = PrivateAttr()
@@ -122,15 +124,30 @@ class RerankerFields(BaseModel, Closing):
         """Return a copy; it shares the loaded model unless `update` names another.
 
         Raises:
-            ValueError: `update` names a model, or an option of one, beside the `reranker` that the object has.
+            ValueError: `update` is wrong, or names a model, or an option of one, beside the `reranker` that the
+                object has.
         """
-        changes = dict(update or {})
-        if isinstance(changes.get("reranker"), Reranker):
-            changes.setdefault("model", changes["reranker"].model)
-        copied = super().model_copy(update=changes, deep=deep)
-        if not {"model", "reranker", *_OF_THE_MODEL}.isdisjoint(changes):
+        changes = self._changes(update or {})
+        fields = type(self).model_fields
+        frozen = {name: value for name, value in changes.items() if name in fields and fields[name].frozen}
+        copied = super().model_copy(update=frozen, deep=deep)
+        if frozen:
             copied._reranker = copied._made()
+        for name in changes.keys() - frozen.keys():
+            setattr(copied, name, changes[name])
         return copied
+
+    def _changes(self, update: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what a copy is told, with the options of another reranker."""
+        changes = dict(update)
+        if isinstance(changes.get("reranker"), Mapping):
+            changes["reranker"] = Reranker.from_dict(changes["reranker"])
+        given = changes.get("reranker")
+        if given is None and "reranker" in changes and "model" not in changes and self.reranker is not None:
+            raise ValueError("got reranker=None and no model, expected one of them: model='...'")
+        if "model" in changes:
+            changes["model"] = self._path_as_text(changes["model"])
+        return self._options_of(given) | changes if isinstance(given, Reranker) else changes
 
     def close(self) -> None:
         """Free the model's memory, also that of a `reranker` that was passed in; the next call loads it again."""
@@ -178,7 +195,7 @@ class RerankerFields(BaseModel, Closing):
             return Reranker(self.model, **options)
         if self.model != self.reranker.model:
             raise ValueError(f"got model={self.model!r} beside reranker, which has its own: leave one out")
-        beside = [name for name, value in options.items() if value]
+        beside = [name for name, value in options.items() if value is not None and value is not False]
         if beside:
             raise ValueError(
                 f"got {', '.join(beside)} beside reranker, which has its own: set them where the reranker is made"

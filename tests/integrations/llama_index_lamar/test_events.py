@@ -47,6 +47,39 @@ def three_nodes():
 
 
 @HOW
+def test_the_cut_of_a_given_reranker_is_what_is_reported(how):
+    log = CallbackLog()
+    reranker = LamarReranker(
+        reranker=Reranker(LengthScorer(), top_n=1), top_n=None, callback_manager=CallbackManager([log])
+    )
+    with logged_events() as events:
+        assert outcome(call(reranker, how, three_nodes(), query_str="q")) == [("ccc", 3.0)]
+    assert events.events[0].top_n == 1
+
+
+@HOW
+@pytest.mark.parametrize(
+    ("nodes", "query", "message"),
+    [
+        (
+            [TextNode(text="a")],
+            QueryBundle("q"),
+            "got a TextNode at position 0 of nodes, expected a NodeWithScore",
+        ),
+        ("abc", QueryBundle("q"), "got a str for nodes"),
+        (7, QueryBundle("q"), "got a int for nodes"),
+        ([], "q", "got a str for query_bundle, expected a QueryBundle"),
+    ],
+)
+def test_wrong_input_is_named_before_anything_is_reported(how, nodes, query, message):
+    reranker, log = watched(LengthScorer())
+    with logged_events() as events, pytest.raises(ValueError, match=message) as caught:
+        call(reranker, how, nodes, query_bundle=query)
+    assert "\n" not in str(caught.value)
+    assert events.names == [] == log.calls
+
+
+@HOW
 @pytest.mark.parametrize(("top_n", "told"), [(2, 2), (3, 3), (8, 8), (None, 3)])
 def test_a_success_is_reported_with_what_went_in_and_what_came_out(how, top_n, told):
     reranker, log = watched(LengthScorer(), top_n=top_n)

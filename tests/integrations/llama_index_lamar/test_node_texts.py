@@ -177,3 +177,16 @@ def test_a_nodes_text_is_not_what_the_language_model_sees():
     node = scored_node("cat", metadata={"secret": "x", "file": "y"}, excluded_llm_metadata_keys=["secret"])
     assert "secret" not in node.get_content(metadata_mode=MetadataMode.LLM)
     assert seen_documents(node).text == "secret: x\nfile: y\n\ncat"
+
+
+def test_relevance_does_not_depend_on_the_dial():
+    """Where a scorer's numbers depend on languages, they are those of the contents, the dial on or off."""
+    scorer = LengthScorer()
+    scorer.reads_languages = True
+    nodes = [scored_node(text, id_=text, metadata=ENGLISH_METADATA) for text in (GERMAN, ENGLISH)]
+    for weight in (0.0, 0.001):
+        LamarReranker(reranker=Reranker(scorer), language_weight=weight).postprocess_nodes(
+            nodes, query_str="q"
+        )
+    told = [[document.language for document in documents] for _, documents, _, _ in scorer.seen]
+    assert told == [["de", "en"]] * 2

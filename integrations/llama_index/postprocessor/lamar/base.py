@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -76,6 +76,7 @@ class LamarReranker(RankingFields, BaseNodePostprocessor):
     def _postprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
+        nodes = _checked_nodes(nodes)
         with self._reported(nodes, query_bundle) as kept:
             query = _query_text(query_bundle)
             if nodes:
@@ -87,6 +88,7 @@ class LamarReranker(RankingFields, BaseNodePostprocessor):
     async def _apostprocess_nodes(
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None = None
     ) -> list[NodeWithScore]:
+        nodes = _checked_nodes(nodes)
         with self._reported(nodes, query_bundle) as kept:
             query = _query_text(query_bundle)
             if nodes:
@@ -100,8 +102,12 @@ class LamarReranker(RankingFields, BaseNodePostprocessor):
         self, nodes: list[NodeWithScore], query_bundle: QueryBundle | None
     ) -> Iterator[list[NodeWithScore]]:
         """Report a reranking's start and, whatever comes, its end with the nodes that the block puts in the list."""
+        if query_bundle is not None and not isinstance(query_bundle, QueryBundle):
+            raise ValueError(
+                f"got a {type(query_bundle).__name__} for query_bundle, expected a QueryBundle: pass query_str="
+            )
         kept: list[NodeWithScore] = []
-        top_n = len(nodes) if self.top_n is None else self.top_n
+        top_n = self.top_n or self._reranker.top_n or len(nodes)
         dispatcher.event(
             ReRankStartEvent(query=query_bundle, nodes=nodes, top_n=top_n, model_name=self.model)
         )
@@ -128,7 +134,8 @@ class LamarReranker(RankingFields, BaseNodePostprocessor):
             )
             for row in nodes
         ]
-        return _located(nodes, texts) if self.language_weight else texts
+        counts = self.language_weight or getattr(self._reranker.scorer, "reads_languages", False)
+        return _located(nodes, texts) if counts else texts
 
     def _result(self, given: NodeWithScore, row: RankedDocument) -> NodeWithScore:
         marks: dict[str, Any] = {}
@@ -162,9 +169,23 @@ def _can_be_pickled(value: object) -> bool:
     return True
 
 
+def _checked_nodes(nodes: Iterable[object]) -> list[NodeWithScore]:
+    if isinstance(nodes, str) or not isinstance(nodes, Iterable):
+        raise ValueError(f"got a {type(nodes).__name__} for nodes, expected a list of NodeWithScore")
+    checked = []
+    for position, node in enumerate(nodes):
+        if not isinstance(node, NodeWithScore):
+            raise ValueError(
+                f"got a {type(node).__name__} at position {position} of nodes, expected a NodeWithScore: "
+                "NodeWithScore(node=node)"
+            )
+        checked.append(node)
+    return checked
+
+
 def _query_text(query_bundle: QueryBundle | None) -> str:
     if query_bundle is None:
-        raise ValueError("Missing query bundle in extra info.")
+        raise ValueError("Missing query bundle in extra info: pass query_str= or query_bundle=")
     return query_bundle.query_str
 
 
