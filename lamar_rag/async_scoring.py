@@ -31,13 +31,9 @@ class AsyncScoring:
         self._threads: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
 
-    async def in_thread(self, work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
-        """Return what `work` returns, from a thread: telling the languages of many documents takes a while."""
-        return await asyncio.to_thread(work, *args, **kwargs)
-
     async def score(self, scorer: Callable[[], Scorer], request: ScoringRequest) -> Scored:
         """Return the scores of a request; where the task is cancelled, the request is given up."""
-        chosen = await asyncio.to_thread(scorer)  # making it may read files
+        chosen = await in_thread(scorer)  # making it may read files
         if isinstance(chosen, BatchScorer):
             return await self._queue_of(chosen).submit(request)
         cancel = LinkedEvent(request.options.cancel)
@@ -46,7 +42,7 @@ class AsyncScoring:
         try:
             # a pool of its own: a slow server must not hold the threads that the application counts on
             return await loop.run_in_executor(
-                self._pool(), chosen.score, request.query, request.documents, options
+                self._pool(), _finished, chosen.score, request.query, request.documents, options
             )
         except asyncio.CancelledError:
             cancel.set()
@@ -80,6 +76,19 @@ class AsyncScoring:
             if self._threads is None:
                 self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="lamar-scoring")
             return self._threads
+
+
+async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """Return what `work` returns, from a thread: telling the languages of many documents takes a while."""
+    return await asyncio.to_thread(_finished, work, *args, **kwargs)
+
+
+def _finished(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+    """Return what `work` returns; a StopIteration, which a future cannot hold, comes out as a RuntimeError."""
+    try:
+        return work(*args, **kwargs)
+    except StopIteration as error:
+        raise RuntimeError("StopIteration was raised while documents were read or scored") from error
 
 
 @asynccontextmanager

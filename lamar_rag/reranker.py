@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
-from lamar_rag.async_scoring import AsyncScoring, deadline
+from lamar_rag.async_scoring import AsyncScoring, deadline, in_thread
 from lamar_rag.checks import check_count
 from lamar_rag.closing import Closing
 from lamar_rag.document_languages import located_documents
@@ -144,7 +144,7 @@ class Reranker(Closing):
     ) -> FloatArray:
         """Return what `score` returns, without blocking the event loop; see `arerank`."""
         async with deadline(timeout, self.model):
-            request = await self._async.in_thread(self._request, query, documents, options)
+            request = await in_thread(self._request, query, documents, options)
             return (await self._ascored(request)).scores
 
     def probability(self, scores: FloatArray) -> FloatArray | None:
@@ -180,9 +180,9 @@ class Reranker(Closing):
         cancelled takes its own request away and no other. After `timeout` seconds TimeoutError is raised.
         """
         async with deadline(timeout, self.model):
-            request = await self._async.in_thread(self._rerank_request, query, documents, options)
+            request = await in_thread(self._rerank_request, query, documents, options)
             scored = await self._ascored(request)
-            return await self._async.in_thread(self._ordered, request, scored, options)
+            return await in_thread(self._ordered, request, scored, options)
 
     def order(
         self,

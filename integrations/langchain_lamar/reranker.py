@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterable, Sequence
+from math import isnan
 from typing import Any
 
 from langchain_core.callbacks import Callbacks
@@ -11,6 +11,7 @@ from langchain_core.documents import BaseDocumentCompressor, Document
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel, RunnablePassthrough
 
 import lamar_rag
+from lamar_rag.async_scoring import in_thread
 from lamar_rag.ranking_fields import RankingFields
 from lamar_rag.types import RankedDocument
 
@@ -67,7 +68,7 @@ class LamarReranker(RankingFields, BaseDocumentCompressor):
         return [self._result(documents[row.index], row) for row in ranked]
 
     async def _arerank(self, given: dict[str, Any]) -> list[Document]:
-        documents, texts = await asyncio.to_thread(self._texts, given)  # language codes are read from files
+        documents, texts = await in_thread(self._texts, given)  # language codes are read from files
         ranked = await self._reranker.arerank(given["query"], texts, **self.call_options())
         return [self._result(documents[row.index], row) for row in ranked]
 
@@ -78,7 +79,7 @@ class LamarReranker(RankingFields, BaseDocumentCompressor):
             ValueError: another input than {"query": ..., "documents": ...} with a list of documents.
         """
         if not isinstance(given, dict) or not {"query", "documents"} <= given.keys():
-            got = str(sorted(given)) if isinstance(given, dict) else f"a {type(given).__name__}"
+            got = str(sorted(map(str, given))) if isinstance(given, dict) else f"a {type(given).__name__}"
             raise ValueError(
                 f"got {got} for {type(self).__name__}, expected a dict with 'query' and 'documents'"
             )
@@ -101,10 +102,17 @@ class LamarReranker(RankingFields, BaseDocumentCompressor):
 
     def _result(self, document: Document, row: RankedDocument) -> Document:
         metadata = {**document.metadata, "relevance_score": row.score}
-        if metadata.get("language") is None or metadata["language"] == "":
+        if _says_nothing(metadata.get("language")):
             metadata["language"] = row.language
         if row.truncated:
             metadata["truncated"] = True
         elif metadata.get("truncated") is True:  # the mark of an earlier reranking
             del metadata["truncated"]
         return document.model_copy(update={"metadata": metadata})
+
+
+def _says_nothing(value: object) -> bool:
+    """Whether a metadata value is as good as none; a table's missing value is NaN."""
+    return (
+        value is None or (isinstance(value, str) and not value) or (isinstance(value, float) and isnan(value))
+    )

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import asyncio
 import copy
 import json
 from enum import Enum
@@ -285,3 +286,29 @@ def test_a_score_that_is_no_number_names_the_documents_id():
 def test_a_query_that_is_no_text_is_named():
     with pytest.raises(ValueError, match="query of type NoneType"):
         over_table(TABLE).compress_documents([Document("low")], None)
+
+
+@pytest.mark.parametrize(
+    ("value", "found"), [(None, "de"), ("", "de"), (float("nan"), "de"), ("python", "python"), (0, 0)]
+)
+def test_a_language_is_added_where_none_is_named(value, found):
+    reranker = LamarReranker(reranker=Reranker(TableScorer({GERMAN: 1.0})))
+    (document,) = reranker.compress_documents([Document(GERMAN, metadata={"language": value})], QUERY)
+    assert document.metadata["language"] == found
+
+
+def test_a_language_of_another_kind_stays():
+    languages = np.array(["de", "fr"])
+    reranker = LamarReranker(reranker=Reranker(TableScorer({"a": 1.0})))
+    (document,) = reranker.compress_documents([Document("a", metadata={"language": languages})], QUERY)
+    assert document.metadata["language"] is languages
+
+
+def test_a_scorer_that_stops_early_is_an_error_and_no_endless_wait():
+    class Stopping(TableScorer):
+        def score(self, *_):
+            return next(iter([]))
+
+    reranker = LamarReranker(reranker=Reranker(Stopping({})))
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        asyncio.run(asyncio.wait_for(reranker.acompress_documents([Document("a")], QUERY), 30))

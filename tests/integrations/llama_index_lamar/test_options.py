@@ -173,3 +173,9 @@ def test_the_list_of_languages_that_was_passed_is_not_kept():
     reranker = LamarReranker(preferred_languages=languages)
     languages.append("en")
     assert list(reranker.preferred_languages) == ["de", "fr"]
+
+
+def test_a_callback_manager_is_one_or_none():
+    assert LamarReranker(callback_manager=None).callback_manager.handlers == []
+    with pytest.raises(ValueError, match="got callback_manager=str, expected a CallbackManager"):
+        LamarReranker(callback_manager="log")

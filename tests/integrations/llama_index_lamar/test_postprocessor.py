@@ -247,3 +247,23 @@ def test_an_unreachable_server_is_not_asked_for_an_empty_list():
     with RerankServer("tei") as server:
         url = server.url
     assert LamarReranker(model=url).postprocess_nodes([], query_str="q") == []
+
+
+class PagedNode(NodeWithScore):
+    """A user's own result."""
+
+    page: int = 0
+
+
+def test_a_node_with_fields_of_its_own_keeps_them():
+    given = PagedNode(node=TextNode(text="a", id_="a"), score=0.5, page=7)
+    (found,) = LamarReranker(reranker=Reranker(TableScorer({"a": 2.0}))).postprocess_nodes(
+        [given], query_str="q"
+    )
+    assert (type(found), found.page, found.score, given.score) == (PagedNode, 7, 2.0, 0.5)
+
+
+def test_nodes_may_come_from_a_generator():
+    nodes = (scored_node(text, id_=text) for text in ("a", "b"))
+    reranker = LamarReranker(reranker=Reranker(TableScorer({"a": 1.0, "b": 2.0})))
+    assert outcome(reranker.postprocess_nodes(nodes, query_str="q")) == [("b", 2.0), ("a", 1.0)]

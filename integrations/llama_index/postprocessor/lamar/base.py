@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import pickle
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from llama_index.core.callbacks import CBEventType, EventPayload
+from llama_index.core.callbacks import CallbackManager, CBEventType, EventPayload
 from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import BaseNode, MetadataMode, NodeWithScore, QueryBundle
-from pydantic import BaseModel, Field, StrictBool
+from pydantic import BaseModel, Field, StrictBool, field_validator
 
 from lamar_rag import Document
+from lamar_rag.async_scoring import in_thread
 from lamar_rag.document_languages import located_documents
 from lamar_rag.ranking_fields import RankingFields
 from lamar_rag.types import RankedDocument
@@ -55,6 +55,15 @@ class LamarReranker(RankingFields, BaseNodePostprocessor):
             options = {name: value for name, value in options.items() if name != "class_name"}
         return super()._completed(options)
 
+    @field_validator("callback_manager", mode="before")
+    @classmethod
+    def _checked_manager(cls, value: object) -> object:
+        if value is not None and not isinstance(value, CallbackManager):
+            raise ValueError(
+                f"got callback_manager={type(value).__name__}, expected a CallbackManager (or None)"
+            )
+        return CallbackManager() if value is None else value
+
     def __getstate__(self) -> dict[str, Any]:
         """Return the options, without a callback manager that cannot be pickled.
 
@@ -92,7 +101,7 @@ class LamarReranker(RankingFields, BaseNodePostprocessor):
         with self._reported(nodes, query_bundle) as kept:
             query = _query_text(query_bundle)
             if nodes:
-                texts = await asyncio.to_thread(self._texts, nodes)
+                texts = await in_thread(self._texts, nodes)
                 ranked = await self._reranker.arerank(query, texts, **self.call_options())
                 kept += [self._result(nodes[row.index], row) for row in ranked]
         return kept
@@ -143,9 +152,9 @@ class LamarReranker(RankingFields, BaseNodePostprocessor):
             marks["retrieval_score"] = given.score
         if row.truncated:
             marks["truncated"] = True
-        if not marks and given.metadata.get("truncated") is not True:
-            return NodeWithScore(node=given.node, score=row.score)
-        return NodeWithScore(node=_marked(given.node, marks), score=row.score)
+        changed = marks or given.metadata.get("truncated") is True
+        node = _marked(given.node, marks) if changed else given.node
+        return given.model_copy(update={"node": node, "score": row.score})
 
 
 def _marked(node: BaseNode, marks: dict[str, Any]) -> BaseNode:
