@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import ParamSpec, TypeVar
 
 from lamar_rag.checks import is_finite
@@ -41,9 +42,8 @@ class AsyncScoring:
         loop = asyncio.get_running_loop()
         try:
             # a pool of its own: a slow server must not hold the threads that the application counts on
-            return await loop.run_in_executor(
-                self._pool(), _finished, chosen.score, request.query, request.documents, options
-            )
+            score = partial(chosen.score, request.query, request.documents, options)
+            return await loop.run_in_executor(self._pool(), _finished, score)
         except asyncio.CancelledError:
             cancel.set()
             raise
@@ -80,13 +80,13 @@ class AsyncScoring:
 
 async def in_thread(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
     """Return what `work` returns, from a thread: telling the languages of many documents takes a while."""
-    return await asyncio.to_thread(_finished, work, *args, **kwargs)
+    return await asyncio.to_thread(_finished, partial(work, *args, **kwargs))
 
 
-def _finished(work: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T:
+def _finished(work: Callable[[], _T]) -> _T:
     """Return what `work` returns; a StopIteration, which a future cannot hold, comes out as a RuntimeError."""
     try:
-        return work(*args, **kwargs)
+        return work()
     except StopIteration as error:
         raise RuntimeError("StopIteration was raised while documents were read or scored") from error
 
