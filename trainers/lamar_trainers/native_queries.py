@@ -64,7 +64,8 @@ def native_queries(
         order = sorted(random.permutation(len(passage.questions))[:questions].tolist())
         chosen += [(number, *passage.questions[place]) for place in order]
     texts = [passage.text for passage in passages]
-    excluded = [_with_answer(texts, answer) | {number} for number, _, answer in chosen]
+    folded = [text.casefold() for text in texts]
+    excluded = [_with_answer(folded, answer) | {number} for number, _, answer in chosen]
     queries = [question for _, question, _ in chosen]
     near = lexical_neighbours(queries, texts, count=negatives, excluded=excluded)
     return [
@@ -73,6 +74,6 @@ def native_queries(
     ]
 
 
-def _with_answer(texts: Sequence[str], answer: str) -> set[int]:
+def _with_answer(folded: Sequence[str], answer: str) -> set[int]:
     wanted = answer.casefold()
-    return {number for number, text in enumerate(texts) if wanted in text.casefold()}
+    return {number for number, text in enumerate(folded) if wanted in text}

@@ -58,6 +58,12 @@ def check_same(found, expected):
         assert [row.metadata for row in rows] == [row.metadata for row in others]
 
 
+async def at_once(reranker, requests):
+    return await asyncio.gather(
+        *(reranker.apostprocess_nodes(nodes, query_str=query) for query, nodes in requests)
+    )
+
+
 def test_threads_get_exactly_what_they_would_get_alone(shared):
     reranker, log = shared
     requests = calls(60)
@@ -85,14 +91,9 @@ def test_fifty_tasks_at_once_get_what_they_would_get_alone(shared):
     expected = alone(reranker, requests)
     log.calls.clear()
 
-    async def main():
-        return await asyncio.gather(
-            *(reranker.apostprocess_nodes(nodes, query_str=query) for query, nodes in requests)
-        )
-
     with logged_events() as events:
-        check_same(asyncio.run(main()), expected)
-        check_same(asyncio.run(main()), expected)  # in another loop
+        check_same(asyncio.run(at_once(reranker, requests)), expected)
+        check_same(asyncio.run(at_once(reranker, requests)), expected)  # in another loop
     log.check_pairs(100)
     assert events.names.count("ReRankStartEvent") == events.names.count("ReRankEndEvent") == 100
 
@@ -133,13 +134,8 @@ def test_threads_and_loops_at_once_share_one_reranker(shared):
     expected = alone(reranker, requests)
     log.calls.clear()
 
-    async def every():
-        return await asyncio.gather(
-            *(reranker.apostprocess_nodes(nodes, query_str=query) for query, nodes in requests)
-        )
-
     with ThreadPoolExecutor(4) as pool:
-        loops = [pool.submit(asyncio.run, every()) for _ in range(2)]
+        loops = [pool.submit(asyncio.run, at_once(reranker, requests)) for _ in range(2)]
         threads = [pool.submit(alone, reranker, requests) for _ in range(2)]
         for future in loops:
             check_same(future.result(), expected)
