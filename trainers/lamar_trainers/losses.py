@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
-from torch.nn.functional import mse_loss, softplus
+from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy, mse_loss, softplus
 
 GROUP_LABELS = (1.0, 1.0, 0.0, 0.0)
 
@@ -106,6 +106,25 @@ def alignment_loss(scores: Tensor, *, rank_weight: float = 1.0, coherence_weight
     if coherence_weight:
         loss = loss + coherence_weight * language_coherence_loss(scores)
     return loss
+
+
+def contrastive_loss(scores: Tensor, *, binary_weight: float = 0.5) -> Tensor:
+    """Return the softmax cross-entropy of the first document plus `binary_weight` times the binary one of all.
+
+    Not in the paper. The first term orders a group, the second keeps scores of different groups comparable.
+
+    Args:
+        scores: shape (B, N), the positive document first.
+        binary_weight: of the binary cross-entropy.
+
+    Raises:
+        ValueError: another shape.
+    """
+    _check_groups(scores)
+    ordered = cross_entropy(scores, torch.zeros(len(scores), dtype=torch.long, device=scores.device))
+    relevant = torch.zeros_like(scores)
+    relevant[:, 0] = 1.0
+    return ordered + binary_weight * binary_cross_entropy_with_logits(scores, relevant)
 
 
 def _check_groups(scores: Tensor, size: int | None = None) -> None:

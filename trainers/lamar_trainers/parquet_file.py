@@ -26,12 +26,13 @@ def write_parquet(
 
     Args:
         path: a .parquet file; one that exists is replaced.
-        instances: dataclass objects whose fields are strings, integers or floats.
+        instances: dataclass objects whose fields are strings, integers, floats, or tuples of one of these.
         kind: their class, which says the columns also where there is no instance.
     """
     pa: Any = require("pyarrow", extra="train", purpose="Parquet")
     parquet: Any = require("pyarrow.parquet", extra="train", purpose="Parquet")
     types = {"str": pa.string(), "int": pa.int64(), "float": pa.float64()}
+    types |= {f"tuple[{name}, ...]": pa.list_(of) for name, of in types.items()}
     schema = pa.schema([(field.name, types[str(field.type)]) for field in fields(kind)])
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)

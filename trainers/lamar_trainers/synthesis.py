@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,10 +16,13 @@ from lamar_trainers.parallel_corpus import ENGLISH, ParallelCorpus
 class DistillationPair:
     """What the student reads and what the teacher reads for it: the same query and document, in two forms.
 
-    `query_row`, `document_row` and `document_field` say which they are, in `dataset`.
+    `query_row`, `document_row` and `document_field` say which they are, in `dataset`. Pairs of one `group` have one
+    query in one language, and follow one another; in Algorithm 1 the language changes from pair to pair, so that each
+    pair is a group.
     """
 
     dataset: str
+    group: int
     query_row: int
     document_row: int
     document_field: str
@@ -83,6 +86,7 @@ def distillation_pairs(
             query_language, document_language = language_pair(count, corpus.languages)
             yield DistillationPair(
                 dataset=corpus.name,
+                group=count,
                 query_row=row,
                 document_row=document.row,
                 document_field=document.field,
@@ -104,6 +108,7 @@ def labelled_pairs(name: str, queries: Iterable[LabelledQuery]) -> Iterator[Dist
         for field, text in documents:
             yield DistillationPair(
                 dataset=name,
+                group=row,
                 query_row=row,
                 document_row=row,
                 document_field=field,
@@ -116,16 +121,24 @@ def labelled_pairs(name: str, queries: Iterable[LabelledQuery]) -> Iterator[Dist
             )
 
 
-def alignment_groups(corpus: ParallelCorpus, *, repetitions: int = 3) -> Iterator[AlignmentGroup]:
+def alignment_groups(
+    corpus: ParallelCorpus, *, repetitions: int = 3, rows: Sequence[int] | None = None
+) -> Iterator[AlignmentGroup]:
     """Yield Algorithm 2's groups: every row `repetitions` times (R, 3 in the paper), in the next pair of languages.
+
+    Args:
+        corpus: with negatives.
+        repetitions: groups a row.
+        rows: those to use; None: all, in their order.
 
     Raises:
         ValueError: a corpus without negatives, or repetitions below 1.
     """
     if repetitions < 1:
         raise ValueError(f"got repetitions={repetitions}, expected at least 1")
-    for count in range(len(corpus) * repetitions):
-        row = count // repetitions
+    chosen = range(len(corpus)) if rows is None else rows
+    for count in range(len(chosen) * repetitions):
+        row = chosen[count // repetitions]
         source, target = language_pair(count, corpus.languages)
         yield AlignmentGroup(
             dataset=corpus.name,

@@ -63,6 +63,11 @@ class TableCorpus:
             )
         return text
 
+    def document(self, row: int) -> str:
+        """Return the name of the document that a row is of: its id up to the last "#"."""
+        name = str(self._tables[self.languages[0]][row]["id"])
+        return name.rpartition("#")[0] or name
+
     def _check_rows(self) -> None:
         first, *others = self.languages
         expected: Any = self._tables[first]["id"][:]

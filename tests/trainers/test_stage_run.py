@@ -1,0 +1,169 @@
+"""A stage of training on a tiny model: it learns, and a run that is killed ends as one that was not."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from lamar_trainers.length_sampler import LengthBatchSampler
+from lamar_trainers.parquet_file import write_parquet
+from lamar_trainers.stage_data import stage_dataset
+from lamar_trainers.stage_run import last_checkpoint, run_stage, stage_trainer
+from lamar_trainers.student import new_student
+from lamar_trainers.synthesis import AlignmentGroup, DistillationPair
+from lamar_trainers.teacher import write_teacher_scores
+from lamar_trainers.training_config import TrainingConfig
+from safetensors.torch import load_file
+from tiny_models import WORDS, tiny_cross_encoder
+
+from lamar_rag import Document, Reranker
+
+
+def config(base, loss="contrastive", **changes):
+    stage = {"learning_rate": 5e-3, "batch_size": 4, "max_steps": 80, "checkpoint_steps": 20, "warmup": 0.1}
+    return TrainingConfig.model_validate(
+        {
+            "name": "tiny",
+            "seed": 5,
+            "model": {"base": str(base), "max_length": 32, **changes},
+            "synthesis": {"sources": {}},
+            "teacher": {"scorers": ["multilingual-e5-small"], "fusion": "calibrated"},
+            "distill": {**stage, "loss": loss, "batch_size": 4 if loss == "contrastive" else 12},
+            "align": {**stage, "loss": "alignment", "max_steps": 10},
+        }
+    )
+
+
+def instances(count=24, size=3):
+    """Groups whose positives hold the word "cat"."""
+    random = np.random.default_rng(0)
+    others = [word for word in WORDS if word != "cat"]
+    for group in range(count):
+        query = str(random.choice(others))
+        for place in range(size):
+            words = random.choice(others, size=int(random.integers(2, 9))).tolist()
+            text = " ".join(["cat", *words] if place == 0 else words)
+            row = group if place == 0 else group + 1000
+            yield DistillationPair("d", group, group, row, "positive", "en", "en", query, text, query, text)
+
+
+class LabelCache:
+    """Scores that say what is relevant."""
+
+    def __getitem__(self, pair):
+        return 3.0 if pair[1].startswith("cat ") else -2.0
+
+
+@pytest.fixture
+def work(tmp_path):
+    write_parquet(tmp_path / "pairs.parquet", instances(), DistillationPair)
+    write_teacher_scores(
+        tmp_path / "pairs.parquet", tmp_path / "scored.parquet", [LabelCache()], names=["l"], calibrated=False
+    )
+    groups = [
+        AlignmentGroup("d", i, "en", "de", w, f"{w} a", f"{w} der", "the mat", "le chat")
+        for i, w in enumerate(WORDS[:12])
+    ]
+    write_parquet(tmp_path / "groups.parquet", groups, AlignmentGroup)
+    tiny_cross_encoder(tmp_path / "tiny")
+    return tmp_path
+
+
+def losses(folder):
+    log = json.loads((folder / "training.json").read_text())["log"]
+    return [entry["loss"] for entry in log if "loss" in entry]
+
+
+@pytest.mark.parametrize("loss", ["contrastive", "distillation"])
+def test_a_stage_learns_and_the_reranker_loads_it(work, loss):
+    output = run_stage(config(work / "tiny", loss), "distill", work)
+    found = losses(output)
+    assert found[-1] < 0.8 * found[0]
+    reranker = Reranker(str(output))
+    scores = reranker.score("dog", [Document("mat on the mat"), Document("cat on the mat")])
+    assert scores[1] > scores[0]
+
+
+def test_the_second_stage_begins_with_the_first_one_s_model(work):
+    made = config(work / "tiny")
+    with pytest.raises(ValueError, match="expected that of the first stage: run `lamar train distill`"):
+        run_stage(made, "align", work)
+    run_stage(made, "distill", work)
+    trainer = stage_trainer(made, "align", work)
+    before, started = load_file(work / "distilled" / "model.safetensors"), trainer.model.model.state_dict()
+    for name, value in before.items():
+        np.testing.assert_array_equal(started[name], value)
+    output = run_stage(made, "align", work)
+    assert (output / "model.safetensors").is_file()
+    assert losses(output)
+
+
+def test_frozen_parts_stay_as_they_were(work):
+    frozen = config(work / "tiny", frozen_embeddings=True, frozen_layers=1)
+    before = new_student(frozen.model, seed=5).model.state_dict()
+    run_stage(frozen, "distill", work)
+    after = load_file(work / "distilled" / "model.safetensors")
+    changed = {name for name, value in after.items() if not np.array_equal(value, before[name])}
+    assert changed
+    assert not any(".embeddings." in name or ".layer.0." in name for name in changed)
+    with pytest.raises(ValueError, match="got frozen_layers=9"):
+        new_student(config(work / "tiny", frozen_layers=9).model, seed=5)
+
+
+def test_batches_are_of_similar_length_whole_and_the_same_in_every_run(work):
+    dataset = stage_dataset("contrastive", work / "scored.parquet", cache=work / "cache")
+    assert dataset.column_names == ["query", "document_0", "document_1", "document_2", "label"]
+
+    def batches(seed, epoch=0):
+        sampler = LengthBatchSampler(dataset, 4, False, ["label"], seed=seed)
+        sampler.set_epoch(epoch)
+        found = list(sampler)
+        assert len(found) == len(sampler) == 6
+        assert sorted(row for batch in found for row in batch) == list(range(24))
+        return found
+
+    assert batches(1) == batches(1) != batches(2)
+    assert batches(1) != batches(1, epoch=1)
+    longest = [max(len(dataset[row][f"document_{place}"]) for place in range(3)) for row in range(24)]
+    spans = [max(longest[row] for row in batch) - min(longest[row] for row in batch) for batch in batches(1)]
+    assert np.mean(spans) < 0.5 * (max(longest) - min(longest))
+
+
+def test_missing_files_are_named(work):
+    with pytest.raises(ValueError, match="expected the file of an earlier step"):
+        stage_dataset("alignment", work / "none.parquet", cache=work)
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_as_if_it_had_not_been(work, tmp_path_factory):
+    made = config(work / "tiny")
+    whole = losses(run_stage(made, "distill", work))
+    other = tmp_path_factory.mktemp("killed")
+    (other / "scored.parquet").write_bytes((work / "scored.parquet").read_bytes())
+    (other / "config.json").write_text(made.model_dump_json())
+    program = (
+        "import json, sys\n"
+        "from lamar_trainers.stage_run import run_stage\n"
+        "from lamar_trainers.training_config import TrainingConfig\n"
+        "config = TrainingConfig.model_validate_json(open(sys.argv[1] + '/config.json').read())\n"
+        "run_stage(config, 'distill', sys.argv[1])\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program, str(other)], stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 240
+    while last_checkpoint(other / "checkpoints" / "distill") is None and time.monotonic() < deadline:
+        time.sleep(0.05)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    assert last_checkpoint(other / "checkpoints" / "distill") is not None
+    assert not (other / "distilled").exists()
+    output = run_stage(made, "distill", other)
+    np.testing.assert_allclose(losses(output), whole, rtol=1e-5)
+    expected = load_file(work / "distilled" / "model.safetensors")
+    for name, value in load_file(output / "model.safetensors").items():
+        np.testing.assert_allclose(value, expected[name], atol=1e-5)
