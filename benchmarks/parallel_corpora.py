@@ -43,6 +43,17 @@ def read_xquad(data: Path) -> Parallel:
     return Parallel(passages, queries)
 
 
+def read_belebele(data: Path) -> Parallel:
+    """Read BELEBELE's files, as many languages as there are: one group a passage. Evaluation only."""
+    passages, queries = {}, {}
+    for file in sorted((data / "belebele").glob("*.jsonl")):
+        language = normalize_language(file.stem)
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        passages[language] = list({row["link"]: (row["link"], row["flores_passage"]) for row in rows}.values())
+        queries[language] = [(row["link"], row["question"]) for row in rows]
+    return Parallel(passages, queries)
+
+
 def read_mslearn(data: Path) -> Parallel:
     """Read the parallel sections in XQuAD's 12 languages; the query is "title: heading"."""
     rows = {}

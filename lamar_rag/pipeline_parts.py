@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lamar_rag.embedded.e5_folder import E5_SMALL
+from lamar_rag.embedded.mini_folder import LAMAR_MINI
 from lamar_rag.profiles import Profile
 from lamar_rag.reranker import Reranker
-from lamar_rag.types import Generator
+from lamar_rag.types import Generator, Scorer
 
 if TYPE_CHECKING:
     from lamar_rag.retrieval.faiss_index import FaissIndex
@@ -29,14 +31,18 @@ def build_embedder(profile: Profile, *, device: str | None = None) -> SentenceEm
 def build_reranker(profile: Profile, index: FaissIndex, embedder: SentenceEmbedder) -> Reranker:
     """Return the profile's reranker.
 
-    Where it is the first stage's own model, it shares the embedder and takes the documents' vectors from
-    the index, so that reranking costs no second pass.
+    Where it is the first stage's own model, or lamar-mini over it, it shares the embedder and takes the documents'
+    vectors from the index, so that the similarity costs no second pass.
     """
     if profile.reranker is None or profile.reranker == profile.embedder:
         from lamar_rag.scoring.bi_encoder import BiEncoderScorer
 
         scorer = BiEncoderScorer(embedder, vectors=index)
         return Reranker(scorer, preference=profile.preference)
+    if profile.reranker == LAMAR_MINI and profile.embedder == E5_SMALL and profile.centring:
+        from lamar_rag.embedded.mini_scorer import mini_scorer
+
+        return Reranker(mini_scorer(embedder=embedder, vectors=index), preference=profile.preference)
     return Reranker(profile.reranker, preference=profile.preference)
 
 
@@ -48,7 +54,15 @@ def build_generator(name: str, reranker: Reranker) -> Generator:
     if name == EXTRACTIVE:
         from lamar_rag.generation.extractive import ExtractiveGenerator
 
-        return ExtractiveGenerator(reranker.scorer, floor=_FLOORS.get(reranker.scorer.model))
+        scorer = _sentence_scorer(reranker.scorer)
+        return ExtractiveGenerator(scorer, floor=_FLOORS.get(scorer.model))
     from lamar_rag.generation.transformers_generator import TransformersGenerator
 
     return TransformersGenerator(name)
+
+
+def _sentence_scorer(scorer: Scorer) -> Scorer:
+    """Return what sentences are chosen by: of a fused scorer the similarity alone, whose floor is calibrated."""
+    from lamar_rag.scoring.fused import FusedScorer
+
+    return scorer.similarity if isinstance(scorer, FusedScorer) else scorer

@@ -11,6 +11,7 @@ from typing import Any
 
 from lamar_rag.checks import check_trust
 from lamar_rag.embedded.e5_folder import E5_SMALL
+from lamar_rag.embedded.mini_folder import LAMAR_MINI
 from lamar_rag.hub import resolve_model
 from lamar_rag.scoring.recipe import Recipe, ScoringWay, generic_recipe
 from lamar_rag.scoring.registry import find_recipe
@@ -41,8 +42,8 @@ def build_scorer(
 ) -> Scorer:
     """Return the scorer for a reranker's name, a hub id, a model folder or a server's URL.
 
-    Names of the registry and registered recipes are scored by their recipe; "multilingual-e5-small" and any
-    sentence-transformers embedder by similarity (embedded centring where it is shipped); any other model
+    Names of the registry and registered recipes are scored by their recipe; "lamar-mini" as it ships;
+    "multilingual-e5-small" and any sentence-transformers embedder by similarity (embedded centring where it is shipped); any other model
     with one label as a cross-encoder, any other causal language model by the generic yes/no question: a
     log line says so.
 
@@ -64,6 +65,10 @@ def build_scorer(
             )
         return _remote_scorer(str(model), given | ({"trust_remote_code": True} if trust_remote_code else {}))
     given["trust_remote_code"] = trust_remote_code
+    if recipe is None and str(model) == LAMAR_MINI and not Path(model).is_dir():
+        from lamar_rag.embedded.mini_scorer import mini_scorer
+
+        return mini_scorer(**given)
     chosen = _recipe(recipe) if recipe is not None else find_recipe(str(model))
     if chosen is None:
         return _generic_scorer(model, given)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from importlib.metadata import entry_points
 from io import TextIOWrapper
 
 import typer
@@ -33,6 +34,8 @@ app.command("ask")(search_commands.ask)
 app.command("models")(model_commands.models)
 app.command("doctor")(doctor_command.doctor)
 app.command("quickstart")(quickstart_command.quickstart)
+for _group in sorted(entry_points(group="lamar_rag.commands"), key=lambda point: point.name):
+    app.add_typer(_group.load(), name=_group.name)
 
 
 def _version(shown: bool) -> None:

@@ -26,7 +26,7 @@ from lamar_rag import Document, Reranker
 
 
 def config(base, loss="contrastive", **changes):
-    stage = {"learning_rate": 5e-3, "batch_size": 4, "max_steps": 80, "checkpoint_steps": 20, "warmup": 0.1}
+    stage = {"learning_rate": 3e-3, "batch_size": 4, "max_steps": 120, "checkpoint_steps": 40, "warmup": 0.1}
     return TrainingConfig.model_validate(
         {
             "name": "tiny",
@@ -84,7 +84,7 @@ def losses(folder):
 def test_a_stage_learns_and_the_reranker_loads_it(work, loss):
     output = run_stage(config(work / "tiny", loss), "distill", work)
     found = losses(output)
-    assert found[-1] < 0.8 * found[0]
+    assert found[-1] < 0.7 * found[0]
     reranker = Reranker(str(output))
     scores = reranker.score("dog", [Document("mat on the mat"), Document("cat on the mat")])
     assert scores[1] > scores[0]
@@ -95,7 +95,7 @@ def test_the_second_stage_begins_with_the_first_one_s_model(work):
     with pytest.raises(ValueError, match="expected that of the first stage: run `lamar train distill`"):
         run_stage(made, "align", work)
     run_stage(made, "distill", work)
-    trainer = stage_trainer(made, "align", work)
+    trainer = stage_trainer(made, "align", work, work / "unused")
     before, started = load_file(work / "distilled" / "model.safetensors"), trainer.model.model.state_dict()
     for name, value in before.items():
         np.testing.assert_array_equal(started[name], value)
@@ -140,6 +140,37 @@ def test_missing_files_are_named(work):
         stage_dataset("alignment", work / "none.parquet", cache=work)
 
 
+PROGRAM = """
+import sys
+from lamar_trainers.stage_run import run_stage
+from lamar_trainers.training_config import TrainingConfig
+with open(sys.argv[1] + "/config.json") as file:
+    config = TrainingConfig.model_validate_json(file.read())
+run_stage(config, "distill", sys.argv[1])
+"""
+
+
+@pytest.mark.slow
+def test_two_processes_train_as_one_with_twice_the_batch(work, tmp_path_factory):
+    steps = {"batch_size": 2, "max_steps": 6, "warmup": 0.0}
+    made = config(work / "tiny")
+    one = made.model_copy(update={"distill": made.distill.model_copy(update={**steps, "gradient_accumulation": 2})})
+    two = made.model_copy(update={"distill": made.distill.model_copy(update=steps)})
+    run_stage(one, "distill", work)
+    other = tmp_path_factory.mktemp("two")
+    (other / "scored.parquet").write_bytes((work / "scored.parquet").read_bytes())
+    (other / "config.json").write_text(two.model_dump_json())
+    (other / "program.py").write_text(PROGRAM)
+    launch = ["-m", "accelerate.commands.launch", "--cpu", "--num_processes", "2", "--num_machines", "1"]
+    launch += ["--mixed_precision", "no", "--dynamo_backend", "no", "--main_process_port", "0"]
+    command = [sys.executable, *launch, str(other / "program.py"), str(other)]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert result.returncode == 0, result.stderr[-3000:]
+    expected = load_file(work / "distilled" / "model.safetensors")
+    for name, value in load_file(other / "distilled" / "model.safetensors").items():
+        np.testing.assert_allclose(value, expected[name], atol=2e-4)
+
+
 @pytest.mark.slow
 def test_a_killed_run_goes_on_as_if_it_had_not_been(work, tmp_path_factory):
     made = config(work / "tiny")
@@ -147,14 +178,7 @@ def test_a_killed_run_goes_on_as_if_it_had_not_been(work, tmp_path_factory):
     other = tmp_path_factory.mktemp("killed")
     (other / "scored.parquet").write_bytes((work / "scored.parquet").read_bytes())
     (other / "config.json").write_text(made.model_dump_json())
-    program = (
-        "import json, sys\n"
-        "from lamar_trainers.stage_run import run_stage\n"
-        "from lamar_trainers.training_config import TrainingConfig\n"
-        "config = TrainingConfig.model_validate_json(open(sys.argv[1] + '/config.json').read())\n"
-        "run_stage(config, 'distill', sys.argv[1])\n"
-    )
-    process = subprocess.Popen([sys.executable, "-c", program, str(other)], stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(other)], stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + 240
     while last_checkpoint(other / "checkpoints" / "distill") is None and time.monotonic() < deadline:
         time.sleep(0.05)

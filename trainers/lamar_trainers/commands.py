@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+from lamar_rag.extras import require
+
+if TYPE_CHECKING:
+    from lamar_trainers.training_config import TrainingConfig
 
 app = typer.Typer(
     help="Train a reranker in the paper's two stages: synthesize, teacher, distill, align.",
@@ -23,10 +29,10 @@ _JSON = typer.Option(False, "--json", help="Print one JSON object.")
 @app.command()
 def synthesize(config: str = _CONFIG, data: Path = _DATA, work: Path = _WORK, as_json: bool = _JSON) -> None:
     """Make the instances of both stages, and a development set, from corpora."""
+    loaded = _loaded(config)
     from lamar_trainers.synthesis_run import Synthesis
-    from lamar_trainers.training_config import load_config
 
-    _show(Synthesis(load_config(config), data, work).run(), as_json)
+    _show(Synthesis(loaded, data, work).run(), as_json)
 
 
 @app.command()
@@ -39,10 +45,10 @@ def teacher(
     as_json: bool = _JSON,
 ) -> None:
     """Score the English pairs with the teacher; what is scored already stays."""
+    loaded = _loaded(config)
     from lamar_trainers.teacher import run_teacher
-    from lamar_trainers.training_config import load_config
 
-    _show(run_teacher(load_config(config), work, workers=workers), as_json)
+    _show(run_teacher(loaded, work, workers=workers), as_json)
 
 
 @app.command()
@@ -57,11 +63,41 @@ def align(config: str = _CONFIG, work: Path = _WORK, as_json: bool = _JSON) -> N
     _train("align", config, work, as_json)
 
 
+@app.command()
+def ablate(
+    config: str = _CONFIG,
+    work: Path = _WORK,
+    limit: int | None = typer.Option(None, "--limit", min=1, help="Development queries to measure on."),
+    as_json: bool = _JSON,
+) -> None:
+    """Train the second stage without either of its losses, and compare all on the development set."""
+    loaded = _loaded(config)
+    from lamar_trainers.ablation import ablation_table, run_ablation
+
+    figures = run_ablation(loaded, work, limit=limit)
+    typer.echo(json.dumps(figures) if as_json else ablation_table(figures))
+
+
 def _train(stage: Any, config: str, work: Path, as_json: bool) -> None:
+    loaded = _loaded(config)
     from lamar_trainers.stage_run import run_stage
+
+    _show({"model": str(run_stage(loaded, stage, work))}, as_json)
+
+
+def _loaded(config: str) -> TrainingConfig:
+    """Return the configuration; a missing extra is named before anything else, and the progress is shown."""
+    for module in ("pydantic", "yaml", "datasets", "sentence_transformers", "matplotlib"):
+        require(module, extra="train", purpose="lamar train")
     from lamar_trainers.training_config import load_config
 
-    _show({"model": str(run_stage(load_config(config), stage, work))}, as_json)
+    handler = logging.StreamHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
+    logger = logging.getLogger("lamar_trainers")
+    if not logger.handlers:
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+    return load_config(config)
 
 
 def _show(result: dict[str, Any], as_json: bool) -> None:

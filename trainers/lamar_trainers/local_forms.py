@@ -1,21 +1,26 @@
-"""From published corpora to the two local forms: a parallel folder, or passages with questions."""
+"""The corpora of a configuration's sources, brought into a local form where they are published in another."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lamar_rag.languages import normalize_language
+from lamar_trainers.hub_sources import miracl_corpus, mmarco_corpus, rlhn_queries
+from lamar_trainers.labelled_file import read_labelled
 from lamar_trainers.line_triplets import line_triplets, runs, write_line_triplets
 from lamar_trainers.native_queries import AnsweredPassage, read_passages
 from lamar_trainers.raw_corpora import read_ntrex, read_tico19
 from lamar_trainers.section_triplets import read_sections, write_section_triplets
+from lamar_trainers.synthesis import LabelledQuery
 from lamar_trainers.table_corpus import TableCorpus, folder_corpus
 
 if TYPE_CHECKING:
     from lamar_trainers.training_config import SourceConfig
 
-PARALLEL = ("ntrex", "tico19", "sections", "parallel")
+PARALLEL = ("ntrex", "tico19", "sections", "parallel", "mmarco", "miracl")
+LABELLED = ("labelled", "rlhn")
 
 
 def parallel_corpus(name: str, source: SourceConfig, data: Path, work: Path, *, seed: int) -> TableCorpus:
@@ -24,6 +29,10 @@ def parallel_corpus(name: str, source: SourceConfig, data: Path, work: Path, *, 
     Raises:
         ValueError: files that are missing or something else.
     """
+    if source.kind == "mmarco":
+        return mmarco_corpus(source.path, cache=work / "cache")
+    if source.kind == "miracl":
+        return miracl_corpus(source.path, cache=work / "cache")
     folder = work / "corpora" / name
     path = data / source.path
     if source.kind == "parallel":
@@ -37,6 +46,11 @@ def parallel_corpus(name: str, source: SourceConfig, data: Path, work: Path, *, 
         triplets = line_triplets(runs(ids), lines["en"], headlines=source.kind == "ntrex", seed=seed)
         write_line_triplets(folder, name, triplets, lines)
     return folder_corpus(folder, cache=work / "cache")
+
+
+def labelled_queries(source: SourceConfig, data: Path) -> Iterator[LabelledQuery]:
+    """Yield the queries of a source that has its documents beside it."""
+    return rlhn_queries(source.path) if source.kind == "rlhn" else read_labelled(data / source.path)
 
 
 def question_files(source: SourceConfig, data: Path) -> dict[str, tuple[str, list[AnsweredPassage]]]:

@@ -7,13 +7,17 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from transformers import PrinterCallback
+
 from lamar_rag.extras import require
 from lamar_trainers.alignment_objective import AlignmentObjective
 from lamar_trainers.contrastive_objective import ContrastiveObjective
 from lamar_trainers.development_callback import DevelopmentCallback, read_development
 from lamar_trainers.length_sampler import LengthBatchSampler
+from lamar_trainers.model_card import write_model_card
 from lamar_trainers.stage_data import stage_dataset
 from lamar_trainers.student import encoder, load_student, new_student
+from lamar_trainers.training_log import LoggingCallback, plot_training
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, CrossEncoderTrainer, CrossEncoderTrainingArguments
@@ -23,14 +27,12 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 Stage = Literal["distill", "align"]
-_EVALUATION_QUERIES = 150  # while training; a checkpoint's figures are measured on all
+_EVALUATION_QUERIES = 100  # while training; a checkpoint's figures are measured on all
 _FILES = {"distillation": "scored.parquet", "contrastive": "scored.parquet", "alignment": "groups.parquet"}
 
 
-def run_stage(
-    config: TrainingConfig, stage: Stage, work: str | Path, *, base: str | Path | None = None
-) -> Path:
-    """Train a stage to the end and return the folder of the model, `work`/distilled or `work`/aligned.
+def run_stage(config: TrainingConfig, stage: Stage, work: str | Path, *, name: str | None = None) -> Path:
+    """Train a stage to the end and return the folder of the model: `work`/distilled, `work`/aligned or `work`/`name`.
 
     A run that was stopped goes on from its last checkpoint, with the same batches and the same losses as if it had
     not been.
@@ -39,34 +41,33 @@ def run_stage(
         config: of the run.
         stage: the second begins with the first one's model.
         work: the folder of the run.
-        base: another model to begin the second stage with.
+        name: of the model's folder and of its checkpoints' folder, for variants of a stage.
 
     Raises:
         ValueError: an earlier step's files are missing.
     """
     work = Path(work)
-    settings: StageConfig = getattr(config, stage)
-    output = work / ("distilled" if stage == "distill" else "aligned")
-    trainer = stage_trainer(config, stage, work, base=base)
-    checkpoint = last_checkpoint(work / "checkpoints" / stage)
+    output = work / (name or ("distilled" if stage == "distill" else "aligned"))
+    checkpoints = work / "checkpoints" / (name or stage)
+    trainer = stage_trainer(config, stage, work, checkpoints)
+    checkpoint = last_checkpoint(checkpoints)
     logger.info("%s: %s", stage, "from the start" if checkpoint is None else f"from {checkpoint.name}")
     trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    trainer.model.save_pretrained(str(output))
-    history = {"stage": stage, "settings": settings.model_dump(), "log": trainer.state.log_history}
-    (output / "training.json").write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")
+    if trainer.is_world_process_zero():
+        _write_model(config, stage, trainer, output)
     return output
 
 
-def stage_trainer(
-    config: TrainingConfig, stage: Stage, work: Path, *, base: str | Path | None = None
-) -> CrossEncoderTrainer:
+def stage_trainer(config: TrainingConfig, stage: Stage, work: Path, checkpoints: Path) -> CrossEncoderTrainer:
     """Return the trainer of a stage, not yet started."""
     st: Any = require("sentence_transformers", extra="train", purpose="training")
     settings: StageConfig = getattr(config, stage)
+    # before the model, which takes long to load where a file is missing
+    rows = stage_dataset(settings.loss, work / _FILES[settings.loss], cache=work / "cache")
     if stage == "distill":
         model = new_student(config.model, seed=config.seed)
     else:
-        start = Path(base or work / "distilled")
+        start = work / "distilled"
         if not (start / "config.json").is_file():
             raise ValueError(
                 f"got no model in {start}, expected that of the first stage: run `lamar train distill`"
@@ -76,10 +77,12 @@ def stage_trainer(
         encoder(model).gradient_checkpointing_enable()
     trainer: CrossEncoderTrainer = st.CrossEncoderTrainer(
         model=model,
-        args=_arguments(config, settings, work / "checkpoints" / stage),
-        train_dataset=stage_dataset(settings.loss, work / _FILES[settings.loss], cache=work / "cache"),
+        args=_arguments(config, settings, checkpoints),
+        train_dataset=rows,
         loss=stage_objective(model, settings),
     )
+    trainer.remove_callback(PrinterCallback)  # it prints dictionaries
+    trainer.add_callback(LoggingCallback())
     development = work / "development.parquet"
     if settings.evaluation_steps is not None and development.is_file():
         queries = read_development(development, limit=_EVALUATION_QUERIES)
@@ -110,6 +113,18 @@ def last_checkpoint(folder: str | Path) -> Path | None:
     """
     whole = [path.parent for path in Path(folder).glob("checkpoint-*/trainer_state.json")]
     return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+
+
+def _write_model(config: TrainingConfig, stage: Stage, trainer: CrossEncoderTrainer, output: Path) -> None:
+    settings: StageConfig = getattr(config, stage)
+    log = trainer.state.log_history
+    trainer.model.save_pretrained(str(output))
+    history = {"stage": stage, "settings": settings.model_dump(), "log": log}
+    (output / "training.json").write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")
+    plot_training(log, output / "training.svg")
+    measured = [entry for entry in log if "development_ndcg@1" in entry]
+    figures = {name: value for name, value in measured[-1].items() if name != "step"} if measured else None
+    write_model_card(output, config, figures)
 
 
 def _arguments(config: TrainingConfig, settings: StageConfig, folder: Path) -> CrossEncoderTrainingArguments:

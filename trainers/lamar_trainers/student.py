@@ -45,7 +45,9 @@ def load_student(folder: str | Path, config: ModelConfig) -> CrossEncoder:
         ValueError: a model with fewer layers than the configuration keeps or freezes.
     """
     st: Any = require("sentence_transformers", extra="train", purpose="training")
-    changes = {} if config.layers is None else {"num_hidden_layers": config.layers}
+    changes: dict[str, Any] = {} if config.layers is None else {"num_hidden_layers": config.layers}
+    if config.dropout is not None:
+        changes |= {"hidden_dropout_prob": config.dropout, "attention_probs_dropout_prob": config.dropout}
     model: CrossEncoder = st.CrossEncoder(
         str(folder), num_labels=1, max_length=config.max_length, config_kwargs=changes, device=None
     )

@@ -15,19 +15,27 @@ from lamar_rag.retrieval.sentence_embedder import SentenceEmbedder
 from lamar_trainers.cached_embedder import CachedEmbedder
 from lamar_trainers.contrastive_synthesis import contrastive_pairs
 from lamar_trainers.development_set import DevelopmentQuery, DevelopmentText, development_queries
+from lamar_trainers.document_selection import SelectDocuments, own_and_sampled, triplet_rounds
 from lamar_trainers.embedding_neighbours import embedding_neighbours
 from lamar_trainers.held_out import is_held_out
-from lamar_trainers.local_forms import PARALLEL, parallel_corpus, question_files
+from lamar_trainers.local_forms import LABELLED, PARALLEL, labelled_queries, parallel_corpus, question_files
 from lamar_trainers.native_queries import AnsweredPassage, native_queries
 from lamar_trainers.parallel_corpus import ENGLISH, ParallelCorpus
 from lamar_trainers.parquet_file import write_parquet
-from lamar_trainers.synthesis import AlignmentGroup, DistillationPair, alignment_groups, labelled_pairs
+from lamar_trainers.synthesis import (
+    AlignmentGroup,
+    DistillationPair,
+    alignment_groups,
+    distillation_pairs,
+    labelled_pairs,
+)
 
 if TYPE_CHECKING:
     from lamar_trainers.table_corpus import TableCorpus
     from lamar_trainers.training_config import SourceConfig, TrainingConfig
 
 logger = logging.getLogger(__name__)
+_SELECT: dict[str, SelectDocuments] = {"own_and_sampled": own_and_sampled, "triplet_rounds": triplet_rounds}
 _QUERY_LANGUAGES = 3  # in which a development row of a parallel corpus is asked
 
 
@@ -80,6 +88,9 @@ class Synthesis:
         """Yield the first stage's pairs, of all sources one after the other."""
         for name, corpus in self._parallel.items():
             yield from self._parallel_pairs(name, corpus)
+        for name, source in self.config.synthesis.sources.items():
+            if source.kind in LABELLED:
+                yield from labelled_pairs(name, labelled_queries(source, self.data))
         for name, (source, language, passages) in self._questions.items():
             kept = self._sample(
                 [p for p in passages if not self._held_out(_document(name, p))], source.passages
@@ -138,6 +149,9 @@ class Synthesis:
     def _parallel_pairs(self, name: str, corpus: TableCorpus) -> Iterator[DistillationPair]:
         source, synthesis = self.config.synthesis.sources[name], self.config.synthesis
         rows, _ = self._split(corpus)
+        if source.select != "contrastive":
+            yield from distillation_pairs(corpus, _SELECT[source.select], seed=self.config.seed, rows=rows)
+            return
         documents = [corpus.document(row) for row in rows]
         by_document: dict[str, set[int]] = {}
         for place, document in enumerate(documents):
