@@ -50,7 +50,9 @@ def evaluation_texts(data: Path) -> Iterator[tuple[str, str]]:
         for line in file.read_text(encoding="utf-8").splitlines():
             row = json.loads(line)
             yield "belebele", row["flores_passage"]
-            yield from (("belebele", row[name]) for name in ("question", *(f"mc_answer{n}" for n in range(1, 5))))
+            yield from (
+                ("belebele", row[name]) for name in ("question", *(f"mc_answer{n}" for n in range(1, 5)))
+            )
 
 
 def training_texts(work: Path) -> Iterator[tuple[str, str]]:
@@ -60,7 +62,9 @@ def training_texts(work: Path) -> Iterator[tuple[str, str]]:
         ("pairs", ("query", "document", "teacher_query", "teacher_document")),
         ("groups", ("query", "positive_source", "positive_target", "negative_source", "negative_target")),
     ):
-        for batch in pyarrow.parquet.ParquetFile(work / f"{name}.parquet").iter_batches(columns=["dataset", *fields]):
+        for batch in pyarrow.parquet.ParquetFile(work / f"{name}.parquet").iter_batches(
+            columns=["dataset", *fields]
+        ):
             for row in batch.to_pylist():
                 for field in fields:
                     key = hash(row[field])
@@ -100,7 +104,9 @@ def measured(data: Path, work: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, required=True, help="folder with xquad and belebele")
     parser.add_argument("--work", type=Path, required=True, help="folder of a training run")
     parser.add_argument("--output", type=Path, help="file for the JSON; stdout by default")

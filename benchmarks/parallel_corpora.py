@@ -49,7 +49,9 @@ def read_belebele(data: Path) -> Parallel:
     for file in sorted((data / "belebele").glob("*.jsonl")):
         language = normalize_language(file.stem)
         rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
-        passages[language] = list({row["link"]: (row["link"], row["flores_passage"]) for row in rows}.values())
+        passages[language] = list(
+            {row["link"]: (row["link"], row["flores_passage"]) for row in rows}.values()
+        )
         queries[language] = [(row["link"], row["question"]) for row in rows]
     return Parallel(passages, queries)
 

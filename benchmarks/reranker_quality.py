@@ -119,7 +119,7 @@ def score_all(options: argparse.Namespace, candidates: Candidates) -> list[dict[
 def outcomes(
     rows: list[dict[str, Any]], languages: list[str], bonus: float, similarity: float, score: float = 1.0
 ) -> dict[str, np.ndarray]:
-    """Return, shape (n,), whether each query's first document is right: coherence, and where it was asked the others."""
+    """Return by task, shape (n,), whether each query's first document is right."""
     found: dict[str, list[bool]] = {"coherence": [], "retrieval": [], "rescue": []}
     for row in rows:
         for task, columns in row["tasks"].items():
@@ -154,7 +154,11 @@ def figures(rows: list[dict[str, Any]], right: dict[str, np.ndarray], seed: int)
 
     random = np.random.default_rng(seed)
     draws = [
-        means(np.bincount(random.integers(len(numbers), size=len(numbers)), minlength=len(numbers)).astype(float))
+        means(
+            np.bincount(random.integers(len(numbers), size=len(numbers)), minlength=len(numbers)).astype(
+                float
+            )
+        )
         for _ in range(RESAMPLES)
     ]
     whole = means(np.ones(len(numbers)))
@@ -200,12 +204,16 @@ def measured(options: argparse.Namespace) -> dict[str, Any]:
 
 def main() -> None:
     """Measure and write the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--dataset", choices=["xquad", "belebele"], default="xquad")
     parser.add_argument("--model", default="lamar-mini", help="a reranker's name or folder")
     parser.add_argument("--dtype", help="of the reranker")
     parser.add_argument("--max-length", type=int, help="tokens of a pair")
-    parser.add_argument("--similarity", type=float, default=0.0, help="weight of the centred cosine in the score")
+    parser.add_argument(
+        "--similarity", type=float, default=0.0, help="weight of the centred cosine in the score"
+    )
     parser.add_argument("--unit", type=float, help="of the dial; by default the scorer's")
     parser.add_argument("--questions", type=int, help="how many, drawn at random; all by default")
     parser.add_argument("--languages", type=int, default=3, help="in which each question is asked")

@@ -49,7 +49,9 @@ def measured(kind: str, work: Path, steps: int, batch: int) -> dict[str, float]:
         trainer: Any = stage_trainer(config, "distill", work, work / "throughput")
     else:
         rows = Dataset.from_parquet(
-            str(work / "scored.parquet"), columns=["query", "document", "label"], cache_dir=str(work / "cache")
+            str(work / "scored.parquet"),
+            columns=["query", "document", "label"],
+            cache_dir=str(work / "cache"),
         )
         model = new_student(config.model, seed=config.seed)
         arguments = CrossEncoderTrainingArguments(
@@ -75,8 +77,12 @@ def measured(kind: str, work: Path, steps: int, batch: int) -> dict[str, float]:
 
 def main() -> None:
     """Measure and write the JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--work", type=Path, required=True, help="folder of a run that has its teacher's scores")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--work", type=Path, required=True, help="folder of a run that has its teacher's scores"
+    )
     parser.add_argument("--steps", type=int, default=22)
     parser.add_argument("--batch", type=int, default=32, help="pairs")
     parser.add_argument("--rounds", type=int, default=3)
@@ -98,7 +104,9 @@ def main() -> None:
         "batch": options.batch,
         "steps": options.steps,
         "rounds": rounds,
-        "median_pairs_per_second": {k: median(row["pairs_per_second"] for row in v) for k, v in rounds.items()},
+        "median_pairs_per_second": {
+            k: median(row["pairs_per_second"] for row in v) for k, v in rounds.items()
+        },
         "versions": {n: version(n) for n in ("torch", "transformers", "sentence-transformers", "accelerate")},
         "python": platform.python_version(),
     }

@@ -40,7 +40,7 @@ def build_reranker(profile: Profile, index: FaissIndex, embedder: SentenceEmbedd
         scorer = BiEncoderScorer(embedder, vectors=index)
         return Reranker(scorer, preference=profile.preference)
     if profile.reranker == LAMAR_MINI and profile.embedder == E5_SMALL and profile.centring:
-        from lamar_rag.embedded.mini_scorer import mini_scorer
+        from lamar_rag.mini_scorer import mini_scorer
 
         return Reranker(mini_scorer(embedder=embedder, vectors=index), preference=profile.preference)
     return Reranker(profile.reranker, preference=profile.preference)

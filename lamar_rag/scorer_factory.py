@@ -43,9 +43,9 @@ def build_scorer(
     """Return the scorer for a reranker's name, a hub id, a model folder or a server's URL.
 
     Names of the registry and registered recipes are scored by their recipe; "lamar-mini" as it ships;
-    "multilingual-e5-small" and any sentence-transformers embedder by similarity (embedded centring where it is shipped); any other model
-    with one label as a cross-encoder, any other causal language model by the generic yes/no question: a
-    log line says so.
+    "multilingual-e5-small" and any sentence-transformers embedder by similarity (embedded centring where it
+    is shipped); any other model with one label as a cross-encoder, any other causal language model by the
+    generic yes/no question: a log line says so.
 
     Args:
         model: the model.
@@ -66,7 +66,7 @@ def build_scorer(
         return _remote_scorer(str(model), given | ({"trust_remote_code": True} if trust_remote_code else {}))
     given["trust_remote_code"] = trust_remote_code
     if recipe is None and str(model) == LAMAR_MINI and not Path(model).is_dir():
-        from lamar_rag.embedded.mini_scorer import mini_scorer
+        from lamar_rag.mini_scorer import mini_scorer
 
         return mini_scorer(**given)
     chosen = _recipe(recipe) if recipe is not None else find_recipe(str(model))

@@ -74,7 +74,7 @@ class FusedScorer:
                 continue
             try:
                 results.append(self._fused(request, scored))
-            except Exception as error:  # noqa: BLE001 (it is this request's result)
+            except Exception as error:
                 results.append(error)
         return results
 

@@ -51,7 +51,9 @@ def test_four_commands_from_raw_text_to_a_model_that_is_better_than_at_first(som
     measured = [entry["development_ndcg@1"] for entry in log if "development_ndcg@1" in entry]
     assert measured[-1] > measured[0]
     assert "training data" in (tmp_path / "aligned" / "README.md").read_text().lower()
-    assert load_file(f"{aligned}/model.safetensors").keys() == load_file(f"{distilled}/model.safetensors").keys()
+    assert (
+        load_file(f"{aligned}/model.safetensors").keys() == load_file(f"{distilled}/model.safetensors").keys()
+    )
     figures = done("ablate", *work, "--limit", "20")
     assert set(figures) == {"stage 1", "without L_LC", "without L_rank", "stage 1+2"}
     assert (tmp_path / "ablation.svg").read_text().lstrip().startswith("<?xml")

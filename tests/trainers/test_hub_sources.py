@@ -45,7 +45,9 @@ def test_a_broken_line_is_named(tmp_path):
 
 def test_triplets_get_the_columns_of_a_parallel_corpus():
     table = Dataset.from_dict({"anchor": ["q"], "positive": ["p"], "negative": ["n"], "more": [1]})
-    assert triplet_table(table, "here").to_list() == [{"id": "0", "query": "q", "positive": "p", "negative": "n"}]
+    assert triplet_table(table, "here").to_list() == [
+        {"id": "0", "query": "q", "positive": "p", "negative": "n"}
+    ]
     named = Dataset.from_dict({"id": ["x"], "query": ["q"], "positive": ["p"], "negative": ["n"]})
     assert triplet_table(named, "here").to_list() == named.to_list()
     with pytest.raises(ValueError, match=r"got columns anchor in here, expected also positive, negative"):
@@ -66,4 +68,9 @@ def test_rlhn_leaves_msmarco_out_and_keeps_every_passage():
         {"query": "r", "subset": "msmarco", "positive_passages": [passage("d")], "negative_passages": []},
     ]
     (found,) = rlhn_queries("rlhn/rlhn-250K", rows=rows)
-    assert (found.query, found.positives, found.negatives, found.language) == ("q", ("T a", "b"), ("c",), "en")
+    assert (found.query, found.positives, found.negatives, found.language) == (
+        "q",
+        ("T a", "b"),
+        ("c",),
+        "en",
+    )

@@ -154,7 +154,9 @@ run_stage(config, "distill", sys.argv[1])
 def test_two_processes_train_as_one_with_twice_the_batch(work, tmp_path_factory):
     steps = {"batch_size": 2, "max_steps": 6, "warmup": 0.0}
     made = config(work / "tiny")
-    one = made.model_copy(update={"distill": made.distill.model_copy(update={**steps, "gradient_accumulation": 2})})
+    one = made.model_copy(
+        update={"distill": made.distill.model_copy(update={**steps, "gradient_accumulation": 2})}
+    )
     two = made.model_copy(update={"distill": made.distill.model_copy(update=steps)})
     run_stage(one, "distill", work)
     other = tmp_path_factory.mktemp("two")

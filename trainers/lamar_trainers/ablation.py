@@ -24,7 +24,9 @@ _WEIGHTS = {
 _FIGURES = ("coherence@1", "ndcg@1", "rescue@1")
 
 
-def run_ablation(config: TrainingConfig, work: str | Path, *, limit: int | None = None) -> dict[str, dict[str, float]]:
+def run_ablation(
+    config: TrainingConfig, work: str | Path, *, limit: int | None = None
+) -> dict[str, dict[str, float]]:
     """Train the second stage without either loss, and return the development figures of all variants, without a dial.
 
     ablation.json, ablation.md and ablation.svg in `work` hold them too. Variants that are trained already stay.
@@ -51,7 +53,9 @@ def run_ablation(config: TrainingConfig, work: str | Path, *, limit: int | None 
     queries = read_development(work / "development.parquet", limit=limit)
     order = (STAGE_1, *_WEIGHTS, FULL)
     figures = {
-        variant: development_figures(queries, candidate_scores(load_student(folders[variant], config.model), queries))
+        variant: development_figures(
+            queries, candidate_scores(load_student(folders[variant], config.model), queries)
+        )
         for variant in order
     }
     (work / "ablation.json").write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
@@ -64,7 +68,10 @@ def ablation_table(figures: Mapping[str, Mapping[str, float]]) -> str:
     """Return the figures as a Markdown table, a row a variant."""
     names = (*_FIGURES, "balanced@1")
     lines = [f"| variant | {' | '.join(names)} |", "| --- |" + " --- |" * len(names)]
-    lines += [f"| {variant} | {' | '.join(f'{row[name]:.3f}' for name in names)} |" for variant, row in figures.items()]
+    lines += [
+        f"| {variant} | {' | '.join(f'{row[name]:.3f}' for name in names)} |"
+        for variant, row in figures.items()
+    ]
     return "\n".join(lines) + "\n"
 
 

@@ -26,7 +26,11 @@ MMARCO_LANGUAGES: Mapping[str, str] = {
 _TRIPLES = "data/triples.train.ids.small.tsv"
 _QUERIES = "data/google/queries/train/{}_queries.train.tsv"
 _COLLECTION = "data/google/collections/{}_collection.tsv"
-_COLUMNS = {"query": ("query", "anchor", "question"), "positive": ("positive", "pos"), "negative": ("negative", "neg")}
+_COLUMNS = {
+    "query": ("query", "anchor", "question"),
+    "positive": ("positive", "pos"),
+    "negative": ("negative", "neg"),
+}
 _EXCLUDED_SUBSET = "msmarco"  # of RLHN: it is in MMARCO already (appendix A.2)
 
 Download = Callable[[str, str], str]  # repository, file -> path
@@ -43,7 +47,11 @@ def hub_download(repository: str, file: str) -> str:
 
 
 def mmarco_corpus(
-    repository: str, *, languages: Mapping[str, str] = MMARCO_LANGUAGES, cache: Path, download: Download = hub_download
+    repository: str,
+    *,
+    languages: Mapping[str, str] = MMARCO_LANGUAGES,
+    cache: Path,
+    download: Download = hub_download,
 ) -> TableCorpus:
     """Return MMARCO's training queries, each with the first positive passage of its triples, in every language.
 
@@ -64,7 +72,9 @@ def mmarco_corpus(
         queries = _texts(Path(download(repository, _QUERIES.format(name))), positive_of)
         wanted = set(positive_of.values())
         passages = _texts(Path(download(repository, _COLLECTION.format(name))), wanted)
-        tables[code] = _table(_mmarco_rows, cache, positive_of=positive_of, queries=queries, passages=passages)
+        tables[code] = _table(
+            _mmarco_rows, cache, positive_of=positive_of, queries=queries, passages=passages
+        )
     return TableCorpus("mmarco", tables)
 
 
@@ -119,7 +129,8 @@ def rlhn_queries(repository: str, *, rows: Any = None) -> Iterator[LabelledQuery
     for row in rows:
         if row["subset"] != _EXCLUDED_SUBSET:
             positives, negatives = (
-                tuple(_passage(passage) for passage in row[f"{kind}_passages"]) for kind in ("positive", "negative")
+                tuple(_passage(passage) for passage in row[f"{kind}_passages"])
+                for kind in ("positive", "negative")
             )
             yield LabelledQuery(row["query"], positives, negatives, ENGLISH)
 
@@ -150,5 +161,7 @@ def _tab_separated(path: Path, columns: int) -> Iterator[list[str]]:
         for number, line in enumerate(lines, start=1):
             parts = line.rstrip("\r\n").split("\t", columns - 1)
             if len(parts) != columns:
-                raise ValueError(f"got {line[:80]!r} in {path}, line {number}, expected {columns} columns with tabs")
+                raise ValueError(
+                    f"got {line[:80]!r} in {path}, line {number}, expected {columns} columns with tabs"
+                )
             yield parts

@@ -65,7 +65,9 @@ def test_options_of_the_cross_encoder_do_not_reach_the_embedder(cross_encoder):
     fused = FusedScorer(cross_encoder, similarity, weight=1.0, model="both")
     found = fused.score("the cat", DOCUMENTS, ScoringOptions(max_length=16))
     expected = cross_encoder.score("the cat", DOCUMENTS, ScoringOptions(max_length=16)).scores
-    np.testing.assert_allclose(found.scores, expected + similarity.score("the cat", DOCUMENTS).scores, atol=1e-6)
+    np.testing.assert_allclose(
+        found.scores, expected + similarity.score("the cat", DOCUMENTS).scores, atol=1e-6
+    )
 
 
 def test_a_reranker_takes_it_with_its_own_spread(fused):

@@ -10,8 +10,8 @@ from conftest import REPOSITORY
 from lamar_rag import Document, LanguagePreference, Reranker
 from lamar_rag.embedded.adapter import read_adapter
 from lamar_rag.embedded.mini_folder import lamar_mini_folder
-from lamar_rag.embedded.mini_scorer import MINI_RECIPE, SIMILARITY_WEIGHT, mini_scorer
 from lamar_rag.hub import resolve_model
+from lamar_rag.mini_scorer import MINI_RECIPE, SIMILARITY_WEIGHT, mini_scorer
 from lamar_rag.retrieval.sentence_embedder import SentenceEmbedder
 from lamar_rag.scoring.bi_encoder import BiEncoderScorer
 from lamar_rag.types import ScoringOptions
