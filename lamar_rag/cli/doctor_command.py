@@ -18,7 +18,16 @@ _EXTRAS = {
     "gguf": ("accelerate", "gguf"),
     "langchain": ("langchain-core",),
     "llama-index": ("llama-index-core",),
-    "train": ("sentence-transformers", "accelerate", "datasets"),
+    "train": (
+        "sentence-transformers",
+        "accelerate",
+        "datasets",
+        "pyarrow",
+        "bm25s",
+        "pydantic",
+        "PyYAML",
+        "matplotlib",
+    ),
     "eval": ("ir-measures", "matplotlib"),
     "demo": ("streamlit",),
     "serve": ("fastapi", "uvicorn"),
@@ -127,8 +136,9 @@ def _embedded_models() -> list[Finding]:
 def _is_packaged(name: str) -> bool:
     from lamar_rag.embedded.e5_folder import E5_SMALL, packaged_e5_file
     from lamar_rag.embedded.gguf_models import is_installed
+    from lamar_rag.embedded.mini_folder import LAMAR_MINI
 
-    return packaged_e5_file() is not None if name == E5_SMALL else is_installed(name)
+    return packaged_e5_file() is not None if name in (E5_SMALL, LAMAR_MINI) else is_installed(name)
 
 
 def _hardware() -> Finding:
