@@ -26,7 +26,9 @@ _BONUSES = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 1.5, 2.0)
 
 
 class DevelopmentCallback(TrainerCallback):
-    """Measures the model every so many steps and after the last; the figures stand in the trainer's log.
+    """Measures the model before the first step, every so many steps and after the last.
+
+    The figures stand in the trainer's log.
 
     Args:
         queries: with their candidates.
@@ -36,18 +38,27 @@ class DevelopmentCallback(TrainerCallback):
     def __init__(self, queries: Sequence[DevelopmentQuery], steps: int) -> None:
         self._queries, self._steps = list(queries), steps
 
+    def on_train_begin(
+        self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **parts: Any
+    ) -> None:
+        """Measure what training starts from; a run that goes on has it in its log."""
+        if state.global_step == 0:
+            self._measure(state, parts["model"])
+
     def on_step_end(
         self, args: TrainingArguments, state: TrainerState, control: TrainerControl, **parts: Any
     ) -> None:
-        """Measure, in the first process only."""
-        last = state.global_step == state.max_steps
-        if state.is_world_process_zero and (last or state.global_step % self._steps == 0):
-            figures = best_figures(self._queries, candidate_scores(parts["model"], self._queries))
-            logger.info(
-                "step %d: %s", state.global_step, ", ".join(f"{k} {v:.3f}" for k, v in figures.items())
-            )
-            named = {f"development_{name}": value for name, value in figures.items()}
-            state.log_history.append({**named, "step": state.global_step})
+        """Measure when it is time."""
+        if state.global_step == state.max_steps or state.global_step % self._steps == 0:
+            self._measure(state, parts["model"])
+
+    def _measure(self, state: TrainerState, model: Any) -> None:
+        if not state.is_world_process_zero:  # one process is enough
+            return
+        figures = best_figures(self._queries, candidate_scores(model, self._queries))
+        logger.info("step %d: %s", state.global_step, ", ".join(f"{k} {v:.3f}" for k, v in figures.items()))
+        named = {f"development_{name}": value for name, value in figures.items()}
+        state.log_history.append({**named, "step": state.global_step})
 
 
 def candidate_scores(model: Any, queries: Sequence[DevelopmentQuery]) -> list[FloatArray]:

@@ -101,9 +101,24 @@ class TrainingConfig(Section):
 def load_config(source: str | Path, **changes: Any) -> TrainingConfig:
     """Return the configuration of a file, or of a shipped one by its name ("paper", "mini", "smoke").
 
+    A file that says `extends: NAME` (a shipped one's name, or a file) changes what it names of that one.
+
     Raises:
         ValueError: no such file, or one that says something else than a configuration.
     """
+    path, content = _content(source)
+    try:
+        return TrainingConfig.model_validate({**content, **changes} if isinstance(content, dict) else content)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the whole file"
+        raise ValueError(
+            f"got {first['input']!r:.80} for {place} in {path}, expected: {first['msg']}"
+        ) from error
+
+
+def _content(source: str | Path, seen: tuple[Path, ...] = ()) -> tuple[Path, Any]:
+    """Return a configuration's file and what it says, with what it extends; `seen` extend it."""
     folder = Path(__file__).parent / "configs"
     shipped = folder / f"{source}.yaml"
     path = shipped if shipped.is_file() else Path(source)
@@ -112,12 +127,17 @@ def load_config(source: str | Path, **changes: Any) -> TrainingConfig:
         raise ValueError(f"got configuration {source}, expected a YAML file or one of {names}")
     try:
         content = yaml.safe_load(path.read_text(encoding="utf-8"))
-        return TrainingConfig.model_validate({**content, **changes} if isinstance(content, dict) else content)
     except yaml.YAMLError as error:
         raise ValueError(f"got no YAML in {path}: {' '.join(str(error).split())}") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the whole file"
-        raise ValueError(
-            f"got {first['input']!r:.80} for {place} in {path}, expected: {first['msg']}"
-        ) from error
+    if not isinstance(content, dict) or "extends" not in content:
+        return path, content
+    if path in seen:
+        raise ValueError(f"got {path}, which extends itself, expected another configuration's name or file")
+    base = _content(content.pop("extends"), (*seen, path))[1]
+    return path, _merged(base, content)
+
+
+def _merged(base: Any, changes: Any) -> Any:
+    if not (isinstance(base, dict) and isinstance(changes, dict)):
+        return changes
+    return {**base, **{key: _merged(base.get(key), value) for key, value in changes.items()}}
