@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -12,79 +11,13 @@ import time
 import numpy as np
 import pytest
 from lamar_trainers.length_sampler import LengthBatchSampler
-from lamar_trainers.parquet_file import write_parquet
 from lamar_trainers.stage_data import stage_dataset
 from lamar_trainers.stage_run import last_checkpoint, run_stage, stage_trainer
 from lamar_trainers.student import new_student
-from lamar_trainers.synthesis import AlignmentGroup, DistillationPair
-from lamar_trainers.teacher import write_teacher_scores
-from lamar_trainers.training_config import TrainingConfig
 from safetensors.torch import load_file
-from sentence_transformers import CrossEncoder
-from tiny_models import WORDS, tiny_cross_encoder
-from torch import nn
+from training_parts import config, losses, model_scores
 
 from lamar_rag import Document, Reranker
-
-
-def config(base, loss="contrastive", **changes):
-    stage = {"learning_rate": 3e-3, "batch_size": 4, "max_steps": 120, "checkpoint_steps": 40, "warmup": 0.1}
-    return TrainingConfig.model_validate(
-        {
-            "name": "tiny",
-            "seed": 5,
-            "model": {"base": str(base), "max_length": 32, **changes},
-            "synthesis": {"sources": {}},
-            "teacher": {"scorers": ["multilingual-e5-small"], "fusion": "calibrated"},
-            "distill": {**stage, "loss": loss, "batch_size": 4 if loss == "contrastive" else 12},
-            "align": {**stage, "loss": "alignment", "max_steps": 10},
-        }
-    )
-
-
-def instances(count=24, size=3):
-    """Groups whose positives hold the word "cat"."""
-    random = np.random.default_rng(0)
-    others = [word for word in WORDS if word != "cat"]
-    for group in range(count):
-        query = str(random.choice(others))
-        for place in range(size):
-            words = random.choice(others, size=int(random.integers(2, 9))).tolist()
-            text = " ".join(["cat", *words] if place == 0 else words)
-            row = group if place == 0 else group + 1000
-            yield DistillationPair("d", group, group, row, "positive", "en", "en", query, text, query, text)
-
-
-class LabelCache:
-    """Scores that say what is relevant."""
-
-    def __getitem__(self, pair):
-        return 3.0 if pair[1].startswith("cat ") else -2.0
-
-
-@pytest.fixture
-def work(tmp_path):
-    write_parquet(tmp_path / "pairs.parquet", instances(), DistillationPair)
-    write_teacher_scores(
-        tmp_path / "pairs.parquet", tmp_path / "scored.parquet", [LabelCache()], names=["l"], calibrated=False
-    )
-    groups = [
-        AlignmentGroup("d", i, "en", "de", w, f"{w} a", f"{w} der", "the mat", "le chat")
-        for i, w in enumerate(WORDS[:12])
-    ]
-    write_parquet(tmp_path / "groups.parquet", groups, AlignmentGroup)
-    tiny_cross_encoder(tmp_path / "tiny")
-    return tmp_path
-
-
-def model_scores(folder):
-    pairs = [(WORDS[i], f"{WORDS[i + 1]} on the {WORDS[i + 2]}") for i in range(8)]
-    return CrossEncoder(str(folder)).predict(pairs, activation_fn=nn.Identity())
-
-
-def losses(folder):
-    log = json.loads((folder / "training.json").read_text())["log"]
-    return [entry["loss"] for entry in log if "loss" in entry]
 
 
 @pytest.mark.parametrize("loss", ["contrastive", "distillation"])

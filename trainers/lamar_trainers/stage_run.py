@@ -14,13 +14,15 @@ from lamar_trainers.alignment_objective import AlignmentObjective
 from lamar_trainers.contrastive_objective import ContrastiveObjective
 from lamar_trainers.development_callback import DevelopmentCallback, read_development
 from lamar_trainers.length_sampler import LengthBatchSampler
+from lamar_trainers.low_rank import add_low_rank
 from lamar_trainers.model_card import write_model_card
 from lamar_trainers.stage_data import stage_dataset
+from lamar_trainers.stage_trainer import StageTrainer
 from lamar_trainers.student import encoder, load_student, new_student
 from lamar_trainers.training_log import LoggingCallback, plot_training
 
 if TYPE_CHECKING:
-    from sentence_transformers import CrossEncoder, CrossEncoderTrainer, CrossEncoderTrainingArguments
+    from sentence_transformers import CrossEncoder, CrossEncoderTrainingArguments
     from torch import nn
 
     from lamar_trainers.training_config import StageConfig, TrainingConfig
@@ -58,9 +60,8 @@ def run_stage(config: TrainingConfig, stage: Stage, work: str | Path, *, name: s
     return output
 
 
-def stage_trainer(config: TrainingConfig, stage: Stage, work: Path, checkpoints: Path) -> CrossEncoderTrainer:
+def stage_trainer(config: TrainingConfig, stage: Stage, work: Path, checkpoints: Path) -> StageTrainer:
     """Return the trainer of a stage, not yet started."""
-    st: Any = require("sentence_transformers", extra="train", purpose="training")
     settings: StageConfig = getattr(config, stage)
     # before the model, which takes long to load where a file is missing
     rows = stage_dataset(settings.loss, work / _FILES[settings.loss], cache=work / "cache")
@@ -75,12 +76,15 @@ def stage_trainer(config: TrainingConfig, stage: Stage, work: Path, checkpoints:
         model = load_student(start, config.model)
     if settings.gradient_checkpointing:
         encoder(model).gradient_checkpointing_enable()
-    trainer: CrossEncoderTrainer = st.CrossEncoderTrainer(
+    lora, frozen = config.model.lora, config.model.frozen_layers
+    low_rank = None if lora is None else add_low_rank(model, lora, frozen_layers=frozen)
+    trainer = StageTrainer(
         model=model,
         args=_arguments(config, settings, checkpoints),
         train_dataset=rows,
         loss=stage_objective(model, settings),
     )
+    trainer.low_rank = low_rank
     trainer.remove_callback(PrinterCallback)  # it prints dictionaries
     trainer.add_callback(LoggingCallback())
     development = work / "development.parquet"
@@ -115,9 +119,10 @@ def last_checkpoint(folder: str | Path) -> Path | None:
     return max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
-def _write_model(config: TrainingConfig, stage: Stage, trainer: CrossEncoderTrainer, output: Path) -> None:
+def _write_model(config: TrainingConfig, stage: Stage, trainer: StageTrainer, output: Path) -> None:
     settings: StageConfig = getattr(config, stage)
     log = trainer.state.log_history
+    trainer.merge()
     trainer.model.save_pretrained(str(output))
     history = {"stage": stage, "settings": settings.model_dump(), "log": log}
     (output / "training.json").write_text(json.dumps(history, indent=1) + "\n", encoding="utf-8")

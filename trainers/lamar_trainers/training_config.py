@@ -34,10 +34,19 @@ class SourceConfig(Section):
     align: bool = False
 
 
+class LoraSettings(Section):
+    """Low-rank matrices beside the encoder's, instead of training it whole."""
+
+    rank: int = Field(16, ge=1)
+    alpha: int = Field(32, ge=1)
+    dropout: float = Field(0.0, ge=0, lt=1)
+
+
 class ModelConfig(Section):
     """The student: `layers` keeps the lowest so many, `frozen_layers` of them (and the embeddings) are not trained.
 
-    `dropout` replaces the base's; none is much faster on a CPU, and enough for less than an epoch.
+    `dropout` replaces the base's; none is much faster on a CPU, and enough for less than an epoch. With `lora` only
+    low-rank matrices and the head are trained; what is written is the merged model.
     """
 
     base: str
@@ -46,6 +55,7 @@ class ModelConfig(Section):
     frozen_layers: int = Field(0, ge=0)
     dropout: float | None = Field(None, ge=0, lt=1)
     max_length: int = Field(8192, ge=8)
+    lora: LoraSettings | None = None
 
 
 class TeacherConfig(Section):
