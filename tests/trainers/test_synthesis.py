@@ -102,6 +102,22 @@ def test_the_paper_s_groups():
     assert (group.negative_source, group.negative_target) == ("negative 1 en", "negative 1 l3")
 
 
+def test_near_negatives_are_positives_of_near_rows_the_same_in_both_languages():
+    near = [[1, 2], [0], [0, 1]]
+    corpus = NamedCorpus(3, ("en", "de"))
+    groups = list(alignment_groups(corpus, repetitions=40, near=near, seed=3))
+    seen = {row: set() for row in range(3)}
+    for group in groups:
+        _, other, language = group.negative_source.split()
+        assert language == group.source
+        assert group.negative_target == f"positive {other} {group.target}"
+        seen[group.row].add(int(other))
+    assert seen == {0: {1, 2}, 1: {0}, 2: {0, 1}}
+    assert groups == list(alignment_groups(corpus, repetitions=40, near=near, seed=3))
+    with pytest.raises(ValueError, match="got no near rows for row 1"):
+        list(alignment_groups(corpus, near=[[1], [], [0]]))
+
+
 def test_mmarco_makes_four_pairs_a_query():
     pairs = list(distillation_pairs(NamedCorpus(50, ("de", "en")), own_and_sampled, seed=1))
     assert len(pairs) == 200

@@ -176,6 +176,23 @@ def test_the_second_stage_takes_the_sources_that_are_marked(made):
     )
 
 
+def test_near_negatives_of_the_second_stage_are_other_documents_positives_in_training(made, data):
+    near = CONFIG.model_copy(
+        update={"synthesis": CONFIG.synthesis.model_copy(update={"near_negatives": True})}
+    )
+    synthesis = Synthesis(near, data, data / "work")
+    synthesis._embedder = CachedEmbedder(HashEmbedder(), data / "work" / "vectors")
+    groups = list(synthesis.groups())
+    positives = {row["document"] for row in made["pairs"] if row["query_row"] == row["document_row"]}
+    held_out = {text for row in made["development"] for text in row["documents"]}
+    assert {group.dataset for group in groups} == {"news", "manual"}
+    for group in groups:
+        assert {group.negative_source, group.negative_target}.isdisjoint(held_out)
+        if group.dataset == "news":
+            assert re.search(r"of (doc\d+)", group.query)[1] not in group.negative_source.split()
+    assert positives & {group.negative_source for group in groups}
+
+
 def test_development_queries_come_back_with_their_candidates(made, data):
     queries = read_development(data / "work" / "development.parquet")
     assert {query.dataset for query in queries} == {"news", "covid", "manual", "questions"}

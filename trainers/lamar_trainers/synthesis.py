@@ -9,7 +9,7 @@ import numpy as np
 
 from lamar_trainers.document_selection import SelectDocuments
 from lamar_trainers.language_pairs import language_pair
-from lamar_trainers.parallel_corpus import ENGLISH, ParallelCorpus
+from lamar_trainers.parallel_corpus import ENGLISH, DocumentField, ParallelCorpus
 
 
 @dataclass(frozen=True)
@@ -122,24 +122,41 @@ def labelled_pairs(name: str, queries: Iterable[LabelledQuery]) -> Iterator[Dist
 
 
 def alignment_groups(
-    corpus: ParallelCorpus, *, repetitions: int = 3, rows: Sequence[int] | None = None
+    corpus: ParallelCorpus,
+    *,
+    repetitions: int = 3,
+    rows: Sequence[int] | None = None,
+    near: Sequence[Sequence[int]] | None = None,
+    seed: int = 0,
 ) -> Iterator[AlignmentGroup]:
     """Yield Algorithm 2's groups: every row `repetitions` times (R, 3 in the paper), in the next pair of languages.
 
     Args:
-        corpus: with negatives.
+        corpus: with negatives, if there is no `near`.
         repetitions: groups a row.
         rows: those to use; None: all, in their order.
+        near: for every row of the corpus the rows of whose positive documents one, drawn anew for each group, is the
+            negative. Not in the paper.
+        seed: of that choice.
 
     Raises:
-        ValueError: a corpus without negatives, or repetitions below 1.
+        ValueError: a corpus without negatives, repetitions below 1, or a row without near ones.
     """
     if repetitions < 1:
         raise ValueError(f"got repetitions={repetitions}, expected at least 1")
     chosen = range(len(corpus)) if rows is None else rows
+    random = np.random.default_rng(seed)
     for count in range(len(chosen) * repetitions):
         row = chosen[count // repetitions]
         source, target = language_pair(count, corpus.languages)
+        field: DocumentField = "negative"
+        other = row
+        if near is not None:
+            if not near[row]:
+                raise ValueError(
+                    f"got no near rows for row {row} of corpus {corpus.name}, expected one or more"
+                )
+            field, other = "positive", near[row][int(random.integers(len(near[row])))]
         yield AlignmentGroup(
             dataset=corpus.name,
             row=row,
@@ -148,6 +165,6 @@ def alignment_groups(
             query=corpus.text("query", row, source),
             positive_source=corpus.text("positive", row, source),
             positive_target=corpus.text("positive", row, target),
-            negative_source=corpus.text("negative", row, source),
-            negative_target=corpus.text("negative", row, target),
+            negative_source=corpus.text(field, other, source),
+            negative_target=corpus.text(field, other, target),
         )

@@ -113,8 +113,16 @@ class Synthesis:
             if self.config.synthesis.sources[name].align:
                 rows, held_out = self._split(corpus)
                 unseen = {corpus.text("positive", row, ENGLISH) for row in held_out}
-                kept = [row for row in rows if corpus.text("negative", row, ENGLISH) not in unseen]
-                yield from alignment_groups(corpus, repetitions=self.config.synthesis.repetitions, rows=kept)
+                synthesis = self.config.synthesis
+                near = self._near(name, corpus, rows) if synthesis.near_negatives else None
+                kept = [
+                    row
+                    for row in rows
+                    if (near[row] if near else corpus.text("negative", row, ENGLISH) not in unseen)
+                ]
+                yield from alignment_groups(
+                    corpus, repetitions=synthesis.repetitions, rows=kept, near=near, seed=self.config.seed
+                )
 
     def development(self) -> Iterator[DevelopmentQuery]:
         """Yield queries of held-out documents: of the parallel corpora, then questions."""
@@ -152,6 +160,19 @@ class Synthesis:
         if source.select != "contrastive":
             yield from distillation_pairs(corpus, _SELECT[source.select], seed=self.config.seed, rows=rows)
             return
+        logger.info("%s: %d rows in %d languages", name, len(rows), len(corpus.languages))
+        yield from contrastive_pairs(
+            corpus,
+            self._near(name, corpus, rows),
+            negatives=synthesis.negatives,
+            repetitions=source.repetitions,
+            rows=rows,
+            seed=self.config.seed,
+        )
+
+    def _near(self, name: str, corpus: TableCorpus, rows: Sequence[int]) -> list[list[int]]:
+        """Return for every row of the corpus those of `rows` whose positives the embedder takes for its own."""
+        source = self.config.synthesis.sources[name]
         documents = [corpus.document(row) for row in rows]
         by_document: dict[str, set[int]] = {}
         for place, document in enumerate(documents):
@@ -164,21 +185,13 @@ class Synthesis:
             [corpus.text("query", row, ENGLISH) for row in rows],
             [corpus.text("positive", row, ENGLISH) for row in rows],
             embedder=self.embedder,
-            count=synthesis.nearest,
+            count=self.config.synthesis.nearest,
             excluded=excluded,
         )
         near: list[list[int]] = [[] for _ in range(len(corpus))]
         for row, places in zip(rows, found, strict=True):
             near[row] = [rows[place] for place in places]
-        logger.info("%s: %d rows in %d languages", name, len(rows), len(corpus.languages))
-        yield from contrastive_pairs(
-            corpus,
-            near,
-            negatives=synthesis.negatives,
-            repetitions=source.repetitions,
-            rows=rows,
-            seed=self.config.seed,
-        )
+        return near
 
     def _split(self, corpus: TableCorpus) -> tuple[list[int], list[int]]:
         held_out = [self._held_out(corpus.document(row)) for row in range(len(corpus))]

@@ -84,7 +84,10 @@ class StageConfig(Section):
 
 
 class SynthesisConfig(Section):
-    """Which instances are made of the corpora."""
+    """Which instances are made of the corpora.
+
+    With `near_negatives` a stage-2 group's negative is one of the embedder's nearest, not its triplet's own.
+    """
 
     sources: dict[str, SourceConfig]
     negatives: int = Field(3, ge=1)
@@ -93,6 +96,7 @@ class SynthesisConfig(Section):
     development_share: float = Field(0.0, ge=0, lt=1)
     development_languages: list[str] = []
     embedder: str | None = None
+    near_negatives: bool = False
 
 
 class TrainingConfig(Section):
