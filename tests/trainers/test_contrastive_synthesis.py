@@ -55,15 +55,26 @@ def test_rows_with_too_few_near_ones_are_left_out():
     assert [group[0].query_row for group in groups(negatives=3, rows=[4, 3, 0])] == [4, 0]
 
 
-def test_languages_cycle_and_one_negative_has_the_query_s_and_one_the_positive_s():
-    found = groups(negatives=2, repetitions=3)
-    pairs = [(group[0].query_language, group[0].document_language) for group in found]
-    assert Counter(pairs) == Counter(dict.fromkeys(product(LANGUAGES, LANGUAGES), 2))
+def test_languages_cycle_and_every_group_has_the_query_s_and_the_pair_s_other():
+    found = groups(negatives=1, repetitions=3)  # of two documents: one in each language of the pair
+    pairs = []
     for group in found:
-        assert [pair.document_language for pair in group[1:]] == [
-            group[0].query_language,
-            group[0].document_language,
-        ]
+        languages = [pair.document_language for pair in group]
+        languages.remove(group[0].query_language)
+        pairs.append((group[0].query_language, *languages))
+    assert Counter(pairs) == Counter(dict.fromkeys(product(LANGUAGES, LANGUAGES), 2))
+    for group in groups(negatives=3, repetitions=3):
+        assert group[0].query_language in {pair.document_language for pair in group}
+
+
+def test_a_document_s_language_says_nothing_of_its_relevance():
+    found = groups(negatives=3, repetitions=1000)  # 5,000 groups
+    in_query_language = [
+        sum(group[place].document_language == group[0].query_language for group in found) / len(found)
+        for place in range(4)
+    ]
+    # the query's own language, the cycle's other and two drawn of three languages: 1/4 + 3/4 x 1/3
+    assert in_query_language == pytest.approx([0.5] * 4, abs=0.03)
 
 
 def test_the_seed_chooses():

@@ -30,6 +30,18 @@ def test_a_stage_learns_and_the_reranker_loads_it(work, loss):
     assert scores[1] > scores[0]
 
 
+def test_bfloat16_trains_on_a_cpu_too_and_its_losses_are_near_float32_s(work):
+    plain = config(work / "tiny")
+    exact = losses(run_stage(plain, "distill", work))
+    half = plain.model_copy(update={"distill": plain.distill.model_copy(update={"bf16": True})})
+    found = losses(run_stage(half, "distill", work, name="half"))
+    assert found != exact
+    assert found[0] == pytest.approx(exact[0], rel=0.02)  # bfloat16 has 8 bits
+    assert found[-1] < 0.7 * found[0]
+    weights = load_file(work / "half" / "model.safetensors")
+    assert {str(value.dtype) for value in weights.values()} == {"torch.float32"}
+
+
 def test_the_second_stage_begins_with_the_first_one_s_model(work):
     made = config(work / "tiny")
     with pytest.raises(ValueError, match="expected that of the first stage: run `lamar train distill`"):

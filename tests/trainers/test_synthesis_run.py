@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 
 import numpy as np
 import pyarrow.parquet
@@ -191,6 +192,25 @@ def test_near_negatives_of_the_second_stage_are_other_documents_positives_in_tra
         if group.dataset == "news":
             assert re.search(r"of (doc\d+)", group.query)[1] not in group.negative_source.split()
     assert positives & {group.negative_source for group in groups}
+
+
+def test_sources_of_one_kind_with_other_windows_hold_out_the_same_documents(made, data):
+    news = CONFIG.synthesis.sources["news"]
+    short = news.model_copy(update={"window": 2, "development": False, "align": False})
+    sources = {"news": news, "short": short}
+    both = CONFIG.model_copy(update={"synthesis": CONFIG.synthesis.model_copy(update={"sources": sources})})
+    synthesis = Synthesis(both, data, data / "both")
+    synthesis._embedder = CachedEmbedder(HashEmbedder(), data / "work" / "vectors")
+    pairs = list(synthesis.pairs())
+    used = {
+        name: {re.search(r"of (doc\d+)", pair.query)[1] for pair in pairs if pair.dataset == name}
+        for name in sources
+    }
+    assert used["short"] == used["news"] != set()
+    lines = {name: Counter(p.document.count("line") for p in pairs if p.dataset == name) for name in sources}
+    assert lines["short"].most_common(1)[0][0] == 2
+    assert lines["news"].most_common(1)[0][0] == 4
+    assert {query.dataset for query in synthesis.development()} == {"news"}
 
 
 def test_development_queries_come_back_with_their_candidates(made, data):

@@ -1,8 +1,10 @@
 """Groups for a contrastive first stage: a query, a document that answers it, and some that look as if they did.
 
 Not in the paper, whose pairs are chosen at random: hard negatives teach a small model more a pair. As there, the
-languages cycle, so that a document's language says nothing of its relevance: of the negatives one is in the query's
-language, one in the positive's, and the others in a language drawn at random.
+languages cycle, and a document's language says nothing of its relevance: a group's documents are in the query's
+language, in the pair's other and in languages drawn at random, and which of them the positive takes is drawn, too.
+(Were a negative always in the query's language and the positive seldom, the student would learn to rank the query's
+language last.)
 """
 
 from __future__ import annotations
@@ -48,12 +50,11 @@ def contrastive_pairs(
     for group in range(len(chosen) * repetitions):
         row = chosen[group % len(chosen)]
         random = np.random.default_rng([seed, group])
-        query_language, positive_language = language_pair(group, corpus.languages)
+        query_language, other_language = language_pair(group, corpus.languages)
         others = random.choice(np.asarray(near[row]), size=negatives, replace=False).tolist()
-        drawn = [
-            corpus.languages[int(number)] for number in random.integers(len(corpus.languages), size=negatives)
-        ]
-        languages = [positive_language, *([query_language, positive_language, *drawn][:negatives])]
+        drawn = random.integers(len(corpus.languages), size=negatives - 1).tolist()
+        pool = [query_language, other_language, *(corpus.languages[number] for number in drawn)]
+        languages = [pool[place] for place in random.permutation(len(pool)).tolist()]
         for document, language in zip([row, *others], languages, strict=True):
             yield DistillationPair(
                 dataset=corpus.name,

@@ -43,8 +43,9 @@ def parallel_corpus(name: str, source: SourceConfig, data: Path, work: Path, *, 
         write_section_triplets(folder, {language: sections[language] for language in wanted})
     else:
         ids, lines = (read_ntrex if source.kind == "ntrex" else read_tico19)(path, source.languages)
-        triplets = line_triplets(runs(ids), lines["en"], headlines=source.kind == "ntrex", seed=seed)
-        write_line_triplets(folder, name, triplets, lines)
+        headlines = source.kind == "ntrex"
+        triplets = line_triplets(runs(ids), lines["en"], window=source.window, headlines=headlines, seed=seed)
+        write_line_triplets(folder, source.kind, triplets, lines)
     return folder_corpus(folder, cache=work / "cache")
 
 

@@ -134,6 +134,7 @@ def _write_model(config: TrainingConfig, stage: Stage, trainer: StageTrainer, ou
 
 def _arguments(config: TrainingConfig, settings: StageConfig, folder: Path) -> CrossEncoderTrainingArguments:
     st: Any = require("sentence_transformers", extra="train", purpose="training")
+    torch: Any = require("torch", extra="train", purpose="training")
     arguments: CrossEncoderTrainingArguments = st.CrossEncoderTrainingArguments(
         output_dir=str(folder),
         per_device_train_batch_size=settings.batch_size,
@@ -145,6 +146,7 @@ def _arguments(config: TrainingConfig, settings: StageConfig, folder: Path) -> C
         num_train_epochs=settings.epochs,
         max_steps=settings.max_steps or -1,
         bf16=settings.bf16,
+        use_cpu=not torch.accelerator.is_available(),  # said aloud, for bf16 on a CPU is refused otherwise
         seed=config.seed,
         data_seed=config.seed,
         batch_sampler=LengthBatchSampler,

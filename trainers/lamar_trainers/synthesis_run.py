@@ -129,6 +129,8 @@ class Synthesis:
         queries, passages = [], []
         random = np.random.default_rng(self.config.seed)
         for name, corpus in self._parallel.items():
+            if not self.config.synthesis.sources[name].development:
+                continue
             languages = [c for c in self.config.synthesis.development_languages if c in corpus.languages]
             for row in _unambiguous(corpus, self._split(corpus)[1]):
                 texts = [
@@ -141,7 +143,9 @@ class Synthesis:
                     DevelopmentText(name, f"{name}/{row}", str(c), corpus.text("query", row, str(c)))
                     for c in asked
                 ]
-        for name, (_, language, answered) in self._questions.items():
+        for name, (source, language, answered) in self._questions.items():
+            if not source.development:
+                continue
             for number, passage in enumerate(p for p in answered if self._held_out(_document(name, p))):
                 if number == 40:
                     break

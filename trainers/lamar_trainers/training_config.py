@@ -19,7 +19,9 @@ class SourceConfig(Section):
     """A corpus.
 
     `path` is relative to the data folder; a pattern where the corpus is of several files. `share` is of its stage-1
-    instances that are kept.
+    instances that are kept. `window` is the sentences of a positive document that is made of lines; sources of the
+    same kind hold out the same documents, so that one may have another window than the other. Without `development`
+    none of its held-out documents are asked for.
     """
 
     kind: Literal[
@@ -31,7 +33,9 @@ class SourceConfig(Section):
     repetitions: int = Field(1, ge=1)
     passages: int | None = Field(None, ge=2)
     questions: int = Field(2, ge=1)
+    window: int = Field(4, ge=1)
     align: bool = False
+    development: bool = True
 
 
 class LoraSettings(Section):
