@@ -53,6 +53,7 @@ def test_languages_weigh_the_same_and_questions_have_no_translations():
     scores = [np.array([3, 4, 2, 1.0])] * 3 + [np.array([2.0, 1.0])]
     found = development_figures([*german, english], scores)
     assert (found["ndcg@1"], found["rescue@1"]) == (0.5, 1.0)
+    assert found["balanced@1"] == 1.0  # of the German ones, which have translations
     with pytest.raises(ValueError, match="got 2 scores for 4 documents"):
         development_figures([QUERY], [np.zeros(2)])
 
