@@ -7,6 +7,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import torch
 from transformers import PrinterCallback
 
 from lamar_rag.extras import require
@@ -134,7 +135,6 @@ def _write_model(config: TrainingConfig, stage: Stage, trainer: StageTrainer, ou
 
 def _arguments(config: TrainingConfig, settings: StageConfig, folder: Path) -> CrossEncoderTrainingArguments:
     st: Any = require("sentence_transformers", extra="train", purpose="training")
-    torch: Any = require("torch", extra="train", purpose="training")
     arguments: CrossEncoderTrainingArguments = st.CrossEncoderTrainingArguments(
         output_dir=str(folder),
         per_device_train_batch_size=settings.batch_size,

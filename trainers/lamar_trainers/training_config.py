@@ -18,10 +18,9 @@ class Section(BaseModel):
 class SourceConfig(Section):
     """A corpus.
 
-    `path` is relative to the data folder; a pattern where the corpus is of several files. `share` is of its stage-1
-    instances that are kept. `window` is the sentences of a positive document that is made of lines; sources of the
-    same kind hold out the same documents, so that one may have another window than the other. Without `development`
-    none of its held-out documents are asked for.
+    `path` is relative to the data folder; a pattern where the corpus is of several files. `window` is the sentences
+    of a positive document that is made of lines; sources of the same kind hold out the same documents, so that one
+    may have another window than the other. Without `development` none of its held-out documents are asked for.
     """
 
     kind: Literal[
