@@ -13,7 +13,7 @@ import numpy.typing as npt
 from lamar_rag.extras import require
 from lamar_rag.hub import resolve_model
 from lamar_rag.languages import UNDETERMINED
-from lamar_rag.retrieval.centring import LanguageCentring, shipped_centring
+from lamar_rag.retrieval.centring import LanguageCentring, shipped_centring, unit_vectors
 from lamar_rag.scoring.batching import token_batches
 from lamar_rag.text import CHARACTERS_PER_TOKEN, replace_surrogates
 from lamar_rag.torch_options import check_dtype, free_memory, torch_device
@@ -181,7 +181,8 @@ class SentenceEmbedder:
                 f"model {self._name} returned non-finite values for text {bad[0]}: "
                 "load it in float32, or check its weights"
             )
-        return vectors
+        # Lengths made one in 8 or 11 bits are off by some thousandths: as much as neighbours' similarities differ.
+        return unit_vectors(vectors)
 
     def _token_lengths(self, texts: Sequence[str]) -> npt.NDArray[np.int64]:
         tokenizer = self._load().tokenizer

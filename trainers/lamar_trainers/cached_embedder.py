@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lamar_rag.retrieval.sentence_embedder import SentenceEmbedder
+
 if TYPE_CHECKING:
     from lamar_rag.scoring.bi_encoder import PassageEmbedder
     from lamar_rag.types import BoolArray, FloatArray, TextKind
@@ -99,6 +101,18 @@ class CachedEmbedder:
             tensors = load_file(path)
             keys = [row.tobytes() for row in tensors["keys"]]
             self._vectors.update(zip(keys, tensors["vectors"], strict=True))
+
+
+def run_embedder(model: str, work: str | Path, *, dtype: str | None = None) -> CachedEmbedder:
+    """Return the embedder of a run, which all its steps share: vectors are kept in the run's folder, by their format.
+
+    Args:
+        model: an embedder's name.
+        work: the run's folder.
+        dtype: "float32", "bfloat16" or "float16"; by default the model's own.
+    """
+    folder = Path(work) / ("vectors" if dtype is None else f"vectors-{dtype}")
+    return CachedEmbedder(SentenceEmbedder(model, centring=None, dtype=dtype), folder)
 
 
 def _key(text: str, kind: TextKind) -> bytes:

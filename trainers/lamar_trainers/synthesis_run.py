@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lamar_rag.retrieval.centring import shipped_centring
-from lamar_rag.retrieval.sentence_embedder import SentenceEmbedder
-from lamar_trainers.cached_embedder import CachedEmbedder
+from lamar_trainers.cached_embedder import CachedEmbedder, run_embedder
 from lamar_trainers.contrastive_synthesis import contrastive_pairs
 from lamar_trainers.development_set import DevelopmentQuery, DevelopmentText, development_queries
 from lamar_trainers.document_selection import SelectDocuments, own_and_sampled, triplet_rounds
@@ -80,8 +79,9 @@ class Synthesis:
     def embedder(self) -> CachedEmbedder:
         """The embedder that says what is near."""
         if self._embedder is None:
-            name = self.config.synthesis.embedder or "multilingual-e5-small"
-            self._embedder = CachedEmbedder(SentenceEmbedder(name, centring=None), self.work / "vectors")
+            synthesis = self.config.synthesis
+            name = synthesis.embedder or "multilingual-e5-small"
+            self._embedder = run_embedder(name, self.work, dtype=synthesis.embedder_dtype)
         return self._embedder
 
     def pairs(self) -> Iterator[DistillationPair]:

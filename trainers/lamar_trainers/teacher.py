@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lamar_rag.extras import require
-from lamar_rag.retrieval.sentence_embedder import SentenceEmbedder
 from lamar_rag.scorer_factory import build_scorer
 from lamar_rag.scoring.bi_encoder import BiEncoderScorer
 from lamar_rag.types import Document, ScoringOptions
-from lamar_trainers.cached_embedder import CachedEmbedder
+from lamar_trainers.cached_embedder import run_embedder
 from lamar_trainers.score_cache import ScoreCache
 
 if TYPE_CHECKING:
@@ -139,7 +138,7 @@ def run_teacher(config: TrainingConfig, work: str | Path, *, workers: int = 1) -
     caches = []
     for name in config.teacher.scorers:
         cache = ScoreCache(work / "teacher", name)
-        scorer = _remembering(build_scorer(name), work / "vectors")
+        scorer = _remembering(build_scorer(name), work, config.synthesis.embedder_dtype)
         score_requests(scorer, english_requests(pairs), cache, workers=workers)
         scorer.close()
         caches.append(cache)
@@ -152,12 +151,11 @@ def run_teacher(config: TrainingConfig, work: str | Path, *, workers: int = 1) -
     )
 
 
-def _remembering(scorer: Scorer, folder: Path) -> Scorer:
+def _remembering(scorer: Scorer, work: Path, dtype: str | None) -> Scorer:
     """Return a scorer over embeddings that takes the vectors which synthesis has made; any other as it is."""
     if not isinstance(scorer, BiEncoderScorer):
         return scorer
-    plain = SentenceEmbedder(scorer.embedder.model, centring=None)
-    return BiEncoderScorer(CachedEmbedder(plain, folder), spread=1.0)
+    return BiEncoderScorer(run_embedder(scorer.embedder.model, work, dtype=dtype), spread=1.0)
 
 
 def english_requests(pairs: str | Path) -> Iterator[Request]:

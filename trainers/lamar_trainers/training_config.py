@@ -90,6 +90,7 @@ class SynthesisConfig(Section):
     """Which instances are made of the corpora.
 
     With `near_negatives` a stage-2 group's negative is one of the embedder's nearest, not its triplet's own.
+    `embedder_dtype` is the embedder's number format; "bfloat16" is much faster on devices that have it.
     """
 
     sources: dict[str, SourceConfig]
@@ -99,6 +100,7 @@ class SynthesisConfig(Section):
     development_share: float = Field(0.0, ge=0, lt=1)
     development_languages: list[str] = []
     embedder: str | None = None
+    embedder_dtype: Literal["float32", "bfloat16", "float16"] | None = None
     near_negatives: bool = False
 
 
