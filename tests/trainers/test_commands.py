@@ -58,6 +58,8 @@ def test_four_commands_from_raw_text_to_a_model_that_is_better_than_at_first(som
     figures = done("ablate", *work, "--limit", "20")
     assert set(figures) == {"stage 1", "without L_LC", "without L_rank", "stage 1+2"}
     assert (tmp_path / "ablation.svg").read_text().lstrip().startswith("<?xml")
+    for variant, row in (("without-L_LC", "rank 1, coherence 0"), ("without-L_rank", "rank 0, coherence 2")):
+        assert row in (tmp_path / f"ablation-{variant}" / "README.md").read_text()
 
 
 def test_a_user_s_mistakes_exit_with_two_and_one_line(tmp_path):

@@ -17,10 +17,7 @@ if TYPE_CHECKING:
     from lamar_trainers.training_config import TrainingConfig
 
 STAGE_1, FULL = "stage 1", "stage 1+2"
-_WEIGHTS = {
-    "without L_LC": {"rank": 1.0, "coherence": 0.0},
-    "without L_rank": {"rank": 0.0, "coherence": 2.0},
-}
+_WITHOUT = {"without L_LC": "coherence", "without L_rank": "rank"}
 _FIGURES = ("coherence@1", "ndcg@1", "rescue@1")
 
 
@@ -44,14 +41,15 @@ def run_ablation(
     for path in (work / "development.parquet", *(folder / "config.json" for folder in folders.values())):
         if not path.is_file():
             raise ValueError(f"got no {path}, expected a run with both stages done and a development set")
-    for variant, weights in _WEIGHTS.items():
+    for variant, loss in _WITHOUT.items():
+        weights = {**config.align.weights, loss: 0.0}
         changed = config.model_copy(update={"align": config.align.model_copy(update={"weights": weights})})
         name = "ablation-" + variant.replace(" ", "-")
         folders[variant] = work / name
         if not (work / name / "training.json").is_file():
             run_stage(changed, "align", work, name=name)
     queries = read_development(work / "development.parquet", limit=limit)
-    order = (STAGE_1, *_WEIGHTS, FULL)
+    order = (STAGE_1, *_WITHOUT, FULL)
     figures = {
         variant: development_figures(
             queries, candidate_scores(load_student(folders[variant], config.model), queries)
