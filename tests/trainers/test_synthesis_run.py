@@ -226,7 +226,7 @@ def test_development_queries_come_back_with_their_candidates(made, data):
 
 def test_shipped_configurations_are_whole():
     mini = load_config("mini")
-    assert (mini.name, mini.align.weights["coherence"]) == ("lamar-mini", 2.0)
+    assert (mini.name, mini.align.weights["coherence"]) == ("lamar-mini", 0.25)
 
 
 @pytest.mark.parametrize(
