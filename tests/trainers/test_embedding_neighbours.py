@@ -6,7 +6,7 @@ import faiss
 import numpy as np
 import pytest
 from hash_embedder import HashEmbedder
-from lamar_trainers.cached_embedder import CachedEmbedder
+from lamar_rag.retrieval.cached_embedder import CachedEmbedder
 from lamar_trainers.embedding_neighbours import embedding_neighbours
 
 DOCUMENTS = [

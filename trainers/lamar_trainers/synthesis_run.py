@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lamar_rag.retrieval.centring import shipped_centring
-from lamar_trainers.cached_embedder import CachedEmbedder, run_embedder
+from lamar_trainers.cached_embedder import run_embedder
 from lamar_trainers.contrastive_synthesis import contrastive_pairs
 from lamar_trainers.development_set import DevelopmentQuery, DevelopmentText, development_queries
 from lamar_trainers.document_selection import SelectDocuments, own_and_sampled, triplet_rounds
@@ -30,6 +30,7 @@ from lamar_trainers.synthesis import (
 )
 
 if TYPE_CHECKING:
+    from lamar_rag.retrieval.cached_embedder import CachedEmbedder
     from lamar_trainers.table_corpus import TableCorpus
     from lamar_trainers.training_config import SourceConfig, TrainingConfig
 
