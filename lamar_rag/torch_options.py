@@ -51,6 +51,15 @@ def torch_device(device: str | None) -> Any:
     return chosen
 
 
+def has_cpu_bfloat16() -> bool:
+    """Say whether this machine's CPU multiplies in bfloat16; elsewhere the format is slower than float32."""
+    import torch
+
+    read = getattr(torch.cpu, "get_capabilities", None)  # not in the oldest torch that we support
+    found: dict[str, Any] = read() if read else {}
+    return bool(found.get("avx512_bf16") or found.get("amx_bf16"))
+
+
 def free_memory() -> None:
     """Give memory that is no longer referred to back, on the GPU too."""
     gc.collect()

@@ -14,6 +14,7 @@ from lamar_rag.hub import resolve_model
 from lamar_rag.mini_scorer import MINI_RECIPE, SIMILARITY_WEIGHT, mini_scorer
 from lamar_rag.retrieval.sentence_embedder import SentenceEmbedder
 from lamar_rag.scoring.bi_encoder import BiEncoderScorer
+from lamar_rag.torch_options import has_cpu_bfloat16
 from lamar_rag.types import ScoringOptions
 
 QUERY = "Wie tief ist der Baikalsee?"
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def scorer():
-    return mini_scorer()
+    return mini_scorer(dtype="float32")
 
 
 def test_the_adapter_is_small_and_says_what_it_is_made_for():
@@ -61,3 +62,14 @@ def test_what_answers_comes_first_in_the_query_s_language_then_in_another():
     reranker = Reranker("lamar-mini", preference=LanguagePreference(weight=0.5))
     order = [row.index for row in reranker.rerank(QUERY, DOCUMENTS)]
     assert order[:2] == [1, 0]
+
+
+def test_bfloat16_is_chosen_where_the_cpu_has_it_and_changes_little(scorer, monkeypatch):
+    chosen = mini_scorer().cross_encoder
+    assert chosen._options.dtype == ("bfloat16" if has_cpu_bfloat16() else None)
+    monkeypatch.setattr("lamar_rag.mini_scorer.has_cpu_bfloat16", lambda: True)
+    lower = mini_scorer().cross_encoder
+    assert lower._options.dtype == "bfloat16"
+    expected = scorer.cross_encoder.score(QUERY, DOCUMENTS).scores
+    np.testing.assert_allclose(lower.score(QUERY, DOCUMENTS).scores, expected, atol=0.1)
+    assert mini_scorer(dtype="float32").cross_encoder._options.dtype == "float32"

@@ -8,7 +8,7 @@ from lamar_rag.profiles import get_profile
 def test_the_default_is_embedded_and_offline():
     profile = get_profile()
     assert profile.name == "embedded"
-    assert profile.embedder == profile.reranker == "multilingual-e5-small"
+    assert (profile.embedder, profile.reranker) == ("multilingual-e5-small", "lamar-mini")
     assert profile.generator == "extractive"
     assert profile.candidates == 20
 
