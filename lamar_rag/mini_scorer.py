@@ -51,7 +51,11 @@ def mini_scorer(
         options: of `LoadingOptions`.
     """
     shared = {name: options[name] for name in ("device",) if name in options}
-    if options.get("dtype") is None and torch_device(options.get("device")).type == "cpu" and has_cpu_bfloat16():
+    if (
+        options.get("dtype") is None
+        and torch_device(options.get("device")).type == "cpu"
+        and has_cpu_bfloat16()
+    ):
         options["dtype"] = "bfloat16"
     chosen = embedder or SentenceEmbedder(E5_SMALL, **shared)
     return FusedScorer(

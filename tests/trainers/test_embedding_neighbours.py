@@ -6,8 +6,9 @@ import faiss
 import numpy as np
 import pytest
 from hash_embedder import HashEmbedder
-from lamar_rag.retrieval.cached_embedder import CachedEmbedder
 from lamar_trainers.embedding_neighbours import embedding_neighbours
+
+from lamar_rag.retrieval.cached_embedder import CachedEmbedder
 
 DOCUMENTS = [
     f"document {number} about {word}" for number, word in enumerate(["cats", "dogs", "mats", "birds", "fish"])

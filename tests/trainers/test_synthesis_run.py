@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow.parquet
 import pytest
 from hash_embedder import HashEmbedder
-from lamar_rag.retrieval.cached_embedder import CachedEmbedder
 from lamar_trainers.development_callback import read_development
 from lamar_trainers.held_out import is_held_out
 from lamar_trainers.raw_corpora import read_ntrex, read_tico19
 from lamar_trainers.synthesis_run import Synthesis
 from lamar_trainers.training_config import TrainingConfig, load_config
 
+from lamar_rag.retrieval.cached_embedder import CachedEmbedder
 from lamar_rag.retrieval.centring import LanguageCentring
 
 LANGUAGES = ("en", "de", "ar")
