@@ -28,7 +28,7 @@ _EXTRAS = {
         "PyYAML",
         "matplotlib",
     ),
-    "eval": ("ir-measures", "matplotlib"),
+    "eval": ("ir-measures", "mteb", "datasets", "pandas", "scipy", "Jinja2", "matplotlib"),
     "demo": ("streamlit",),
     "serve": ("fastapi", "uvicorn"),
     "ray": ("ray",),

@@ -11,6 +11,7 @@ import typer
 
 from lamar_rag.cli import (
     doctor_command,
+    eval_commands,
     index_commands,
     model_commands,
     quickstart_command,
@@ -28,6 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(index_commands.app, name="index")
+app.add_typer(eval_commands.app, name="eval")
 app.command("search")(search_commands.search)
 app.command("rerank")(rerank_command.rerank)
 app.command("ask")(search_commands.ask)

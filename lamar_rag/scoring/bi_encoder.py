@@ -122,11 +122,12 @@ class BiEncoderScorer:
         scores = np.empty(len(documents), dtype=np.float32)
         whole = np.flatnonzero(~in_windows).tolist()
         if whole:
-            scores[whole] = self._passages([documents[row] for row in whole]) @ query
+            scores[whole] = _dots(self._passages([documents[row] for row in whole]), query)
         for row in np.flatnonzero(in_windows).tolist():
             pieces = self.embedder.windows(documents[row].text)
             languages = [documents[row].language or UNDETERMINED] * len(pieces)
-            scores[row] = (self.embedder.embed(pieces, "passage", languages=languages) @ query).max()
+            vectors = self.embedder.embed(pieces, "passage", languages=languages)
+            scores[row] = _dots(vectors, query).max()
         return scores, cut & ~in_windows
 
     def probability(self, scores: FloatArray) -> FloatArray | None:
@@ -156,3 +157,8 @@ class BiEncoderScorer:
     def _embed(self, documents: Sequence[Document]) -> FloatArray:
         languages = [document.language or UNDETERMINED for document in documents]
         return self.embedder.embed([document.text for document in documents], "passage", languages=languages)
+
+
+def _dots(vectors: FloatArray, query: FloatArray) -> FloatArray:
+    """Return the products, shape (n,), summed in double precision: no document's depends on its place in a block."""
+    return (vectors.astype(np.float64) @ query.astype(np.float64)).astype(np.float32)

@@ -57,6 +57,11 @@ class FusedScorer:
         """Whether the documents' languages count in their scores."""
         return bool(getattr(self.similarity, "reads_languages", False))
 
+    @property
+    def is_listwise(self) -> bool:
+        """Whether a document's score depends on the other candidates."""
+        return bool(getattr(self.cross_encoder, "is_listwise", False))
+
     def score(
         self, query: str, documents: Sequence[Document], options: ScoringOptions = ScoringOptions()
     ) -> Scored:

@@ -55,6 +55,8 @@ class ListwiseScorer(LocalScorer[ListwiseModel]):
             halved, which a warning tells, for it changes scores.
     """
 
+    is_listwise = True
+
     def __init__(
         self, model: str | Path, recipe: Recipe | None = None, *, spread: float | None = None, **options: Any
     ) -> None:

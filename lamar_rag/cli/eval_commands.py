@@ -1,0 +1,148 @@
+"""`lamar eval`: the paper's evaluations, and rescue, on parallel corpora."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from lamar_rag.cli.language_options import language_codes
+from lamar_rag.cli.options import Json
+
+if TYPE_CHECKING:
+    from lamar_rag.evaluation.evaluation_result import EvaluationResult
+
+app = typer.Typer(
+    help="Measure rerankers: coherence, retrieval, rescue, MTEB; and report on it beside the paper's numbers.",
+    no_args_is_help=True,
+)
+Dataset = Annotated[
+    str, typer.Option("--dataset", help="xquad, belebele, or a folder with one LANGUAGE.jsonl a language.")
+]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", help="Folder with the files of xquad or belebele; the hub's copy otherwise."),
+]
+Models = Annotated[
+    list[str],
+    typer.Option(
+        "--model",
+        "-m",
+        help="Reranker, as often as you like: name, hub id, folder or URL; EMBEDDER@plain is without language "
+        "centring, MODEL+20xEMBEDDER adds the similarity, LABEL=MODEL names it.",
+    ),
+]
+Weights = Annotated[
+    list[float] | None,
+    typer.Option("--weight", help="Language preference, as often as you like; 0 otherwise."),
+]
+Output = Annotated[
+    Path, typer.Option("--output", "-o", help="Folder of results; a stopped run goes on from it.")
+]
+Languages = Annotated[
+    str | None, typer.Option("--languages", help="Such as en,de,ar (belebele: eng_Latn,...); all otherwise.")
+]
+Limit = Annotated[
+    int | None,
+    typer.Option("--limit", min=1, help="Questions a language, drawn over all passages; all otherwise."),
+]
+Seed = Annotated[int, typer.Option("--seed", help="Of --limit.")]
+FirstStageName = Annotated[
+    str | None,
+    typer.Option(
+        "--embedder",
+        help="First stage of retrieval and rescue: any embedder, multilingual-e5-small otherwise; @plain is without "
+        "language centring.",
+    ),
+]
+Candidates = Annotated[int, typer.Option("--candidates", min=1, help="Documents a query gets.")]
+Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...; a GPU if there is one.")]
+Dtype = Annotated[str | None, typer.Option(help="float32, bfloat16, float16, or int8 on a CPU.")]
+MaxLength = Annotated[int | None, typer.Option(min=1, help="Tokens of a pair; the model's own otherwise.")]
+Trust = Annotated[
+    bool, typer.Option("--trust-remote-code", help="Run the Python code of a model's repository.")
+]
+
+
+@app.command(
+    "coherence", help="Which translation of the gold passage comes first (the paper's tables 3, 8 to 13)."
+)
+@app.command(
+    "retrieval", help="Rerank what a first stage finds among all passages in all languages (table 6)."
+)
+@app.command("rescue", help="What comes first where the passage is missing in the query's language.")
+def measure(
+    context: typer.Context,
+    dataset: Dataset,
+    model: Models,
+    output: Output,
+    data: Data = None,
+    weight: Weights = None,
+    embedder: FirstStageName = None,
+    candidates: Candidates = 20,
+    languages: Languages = None,
+    limit: Limit = None,
+    seed: Seed = 0,
+    device: Device = None,
+    dtype: Dtype = None,
+    max_length: MaxLength = None,
+    trust_remote_code: Trust = False,
+    as_json: Json = False,
+) -> None:
+    """Measure models on one task, named by the command."""
+    from lamar_rag.cli.eval_output import command_words, show_result
+    from lamar_rag.cli.output import print_json
+    from lamar_rag.evaluation.corpora import open_corpus
+    from lamar_rag.evaluation.evaluation_origin import evaluation_origin
+    from lamar_rag.evaluation.evaluation_run import EvaluationRun
+
+    task = str(context.info_name)
+    if task == "coherence" and embedder is not None:
+        raise ValueError("got --embedder for coherence, which retrieves nothing: leave it out")
+    corpus = open_corpus(dataset, data, languages=language_codes(languages)).limited(limit, seed=seed)
+    options = {
+        "device": device,
+        "dtype": dtype,
+        "max_length": max_length,
+        "trust_remote_code": trust_remote_code or None,
+    }
+    run = EvaluationRun(
+        corpus,
+        output,
+        options={name: value for name, value in options.items() if value is not None},
+        about=evaluation_origin(command_words(task, context.params)),
+        progress=not as_json,
+    )
+    results: list[EvaluationResult] = []
+    for result in run.measure(
+        task,
+        model,
+        weights=weight or (0.0,),
+        embedder=embedder or ("multilingual-e5-small" if task != "coherence" else None),
+        candidates=candidates,
+    ):
+        results.append(result)
+        if not as_json:
+            show_result(result)
+    if as_json:
+        print_json([result.to_dict() for result in results])
+
+
+@app.command()
+def report(
+    folder: Annotated[Path, typer.Argument(help="Folder of results, as the other commands write them.")],
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where the report goes; the same folder otherwise.")
+    ] = None,
+    reference: Annotated[
+        str | None,
+        typer.Option(help="System that differences are to, as the report labels it; the first by name otherwise."),
+    ] = None,
+    seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,
+) -> None:
+    """Report on all results of a folder: one HTML and one Markdown file, beside the paper's numbers."""
+    from lamar_rag.evaluation.report import write_report
+
+    for path in write_report(folder, output, reference=reference, seed=seed):
+        typer.echo(str(path))
