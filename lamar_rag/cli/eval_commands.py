@@ -137,7 +137,9 @@ def report(
     ] = None,
     reference: Annotated[
         str | None,
-        typer.Option(help="System that differences are to, as the report labels it; the first by name otherwise."),
+        typer.Option(
+            help="System that differences are to, as the report labels it; the first by name otherwise."
+        ),
     ] = None,
     seed: Annotated[int, typer.Option("--seed", help="Of the bootstrap.")] = 0,
 ) -> None:

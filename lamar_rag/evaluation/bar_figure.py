@@ -19,6 +19,7 @@ from lamar_rag.evaluation.figure_style import (
     language_ticks,
     legend_above,
     plain_axes,
+    settled,
 )
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def language_bars_figure(scores: Mapping[str, Mapping[str, Mapping[str, float]]]
         axes.set_ylabel(f"{folded(dataset, 24)}\nnDCG@1", fontsize=FONT)
     axes.set_xlabel("query language", fontsize=FONT)
     legend_above(panels[0], {name: handles[name] for name in systems}, gap=2)
-    return figure
+    return settled(figure)
 
 
 def ablation_figure(scores: Mapping[str, Mapping[str, float]], full: str) -> Figure:
@@ -77,7 +78,7 @@ def ablation_figure(scores: Mapping[str, Mapping[str, float]], full: str) -> Fig
     for axes, (task, row) in zip(panels, scores.items(), strict=True):
         _variants(axes, row, full)
         axes.set_title(folded(task), fontsize=TITLE, loc="left", pad=3)
-    return figure
+    return settled(figure)
 
 
 def _common(rows: Sequence[Mapping[str, float]]) -> list[str]:

@@ -19,6 +19,7 @@ from lamar_rag.evaluation.figure_style import (
     check_filled,
     legend_above,
     plain_axes,
+    settled,
 )
 
 if TYPE_CHECKING:
@@ -62,13 +63,13 @@ def dial_figure(curves: Curves, *, value: str = "retrieval nDCG@1") -> Figure:
     plain_axes(axes)
     axes.set_xlim(_limits([point[1] for curve in ordered for point in curve]))
     axes.set_ylim(_limits([point[2] for curve in ordered for point in curve]))
+    axes.locator_params(nbins=6)
     handles["harmonic mean"], labelled = _iso_lines(axes)
     axes.set_xlabel(value, fontsize=FONT)
     axes.set_ylabel("rescue@1", fontsize=FONT)
     legend_above(axes, handles, gap=FONT + 4 if labelled else 3)
     # labels are placed in points on the page: the axes must not move any more
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    settled(figure)
     _label_weights(axes, ordered)
     return figure
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SHOWN = 3  # systems in a figure
+_CURVES = 4
 _FULL = "stage 1+2"
 
 
@@ -94,7 +95,10 @@ class FigureSection:
             if retrieval and rescue:
                 point = (system.weight, retrieval["reranked"]["ndcg@1"], rescue["rescue@1"])
                 curves.setdefault(system.model, []).append(point)
-        return {model: sorted(points) for model, points in curves.items() if len(points) > 1}
+        turned = {model: sorted(points) for model, points in curves.items() if len(points) > 1}
+        # those that balance best: more lines than a few are not told apart
+        best = sorted(turned, key=lambda model: -max(_balanced(x, y) for _, x, y in turned[model]))
+        return {model: turned[model] for model in best[:_CURVES]}
 
     def _bars(self) -> list[ReportFigure]:
         results = self._results
@@ -119,12 +123,16 @@ class FigureSection:
                 if result and not system.weight:
                     row = result.get("avg") or result.get("reranked") or result
                     scores.setdefault(f"{task} {name}", {})[system.model.removeprefix(ABLATION)] = row[name]
-        full = {variant for row in scores.values() for variant in row}
-        if _FULL not in full or len(full) < 2:
+        complete = {task: row for task, row in scores.items() if _FULL in row and len(row) > 1}
+        if not complete:
             return []
         caption = f"{dataset}: what each stage and loss gives (the paper's figure 4)"
-        return [self._saved(ablation_figure(scores, _FULL), f"{dataset}-ablation", caption)]
+        return [self._saved(ablation_figure(complete, _FULL), f"{dataset}-ablation", caption)]
 
     def _saved(self, figure: Figure, name: str, caption: str) -> ReportFigure:
         save_figure(figure, self._folder, name)
         return ReportFigure(name, caption)
+
+
+def _balanced(first: float, second: float) -> float:
+    return 2 * first * second / (first + second) if first + second else 0.0

@@ -29,6 +29,13 @@ def blank_figure(height: float, width: float = WIDTH) -> Figure:
     return figure
 
 
+def settled(figure: Figure) -> Figure:
+    """Make room for labels once and for all, and return the figure: each drawing would move the axes a little."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    return figure
+
+
 def check_filled(what: str, values: Iterable[Any]) -> None:
     """Raise ValueError where there is nothing to draw, on any level of nested mappings and sequences."""
     listed = list(values)

@@ -23,6 +23,7 @@ from lamar_rag.evaluation.figure_style import (
     language_ticks,
     legend_above,
     plain_axes,
+    settled,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +35,8 @@ if TYPE_CHECKING:
 Matrix = Mapping[str, Mapping[str, float]]
 
 _CELL_WIDTH, _CELL_HEIGHT = 0.215, 0.165  # inches: the least that three digits, one line, need
-_TALLEST_CELL, _LEAST_PANEL = 0.3, 0.95  # inches: few languages make no lean cells, nor less than an axis label
+_TALLEST_CELL = 0.3  # inches: few languages make no lean cells
+_LEAST_PANEL = 0.95  # inches: room for the label of the axis
 _DARK_HALF = 0.45  # of cividis: below, white has more contrast than black
 _MARGIN = 0.48  # inches: labels beside a heatmap
 _MOST_SYSTEMS, _MOST_GENERATORS = 4, 8
@@ -63,10 +65,10 @@ def heatmap_figure(matrices: Mapping[str, Matrix], mean_ranks: Matrix) -> Figure
     figure, panels = _stack(matrices, "share ranked first, %", below=1.45)
     for (name, matrix), axes in zip(matrices.items(), panels, strict=False):
         _heatmap(axes, matrix, folded(name), (0.0, 1.0))
-        _annotate(axes, lambda share: f"{100 * share:.0f}" if share >= 0.005 else "")
+        _annotate(axes, lambda share: _rounded(100 * share) if share >= 0.005 else "")
     panels[len(matrices) - 1].set_xlabel("document language", fontsize=FONT)
     _ranks(panels[-1], {name: mean_ranks[name] for name in matrices})
-    return figure
+    return settled(figure)
 
 
 def answer_grid_figure(grids: Mapping[str, Matrix]) -> Figure:
@@ -91,12 +93,12 @@ def answer_grid_figure(grids: Mapping[str, Matrix]) -> Figure:
     figure, panels = _stack(grids, "mean F1 of the answers, %", below=0.0)
     for (name, grid), axes in zip(grids.items(), panels, strict=True):
         image = _heatmap(axes, grid, folded(name), limits)
-        _annotate(axes, lambda value: f"{value:.0f}")
+        _annotate(axes, _rounded)
     panels[-1].set_xlabel("document language", fontsize=FONT)
     bar = figure.colorbar(image, ax=panels, orientation="horizontal", aspect=45, pad=0.02)
     bar.outline.set_visible(False)
     bar.ax.tick_params(labelsize=FONT, length=2, width=0.5, pad=2)
-    return figure
+    return settled(figure)
 
 
 def _stack(matrices: Mapping[str, Matrix], title: str, *, below: float) -> tuple[Figure, list[Axes]]:
@@ -139,6 +141,11 @@ def _annotate(axes: Axes, text: Callable[[float], str]) -> None:
             axes.text(column, row, label, ha="center", va="center", fontsize=FONT, color=colour)
 
 
+def _rounded(value: float) -> str:
+    """Return the nearest whole number, halves up, so that a share of half a percent is no 0."""
+    return f"{math.floor(value + 0.5):d}"
+
+
 def _ranks(axes: Axes, mean_ranks: Matrix) -> None:
     """Draw a dot a system and language, the systems side by side so that none hides another."""
     languages = list(dict.fromkeys(code for row in mean_ranks.values() for code in row))
@@ -150,9 +157,9 @@ def _ranks(axes: Axes, mean_ranks: Matrix) -> None:
             marker=MARKERS[place], markersize=3, color=COLOURS[place],
         )  # fmt: skip
     plain_axes(axes)
-    highest = max(value for row in mean_ranks.values() for value in row.values())
-    margin = 0.06 * max(highest - 1, 0.5)
-    axes.set_ylim(1 - margin, max(highest, 1.5) + margin)
+    highest = max(2.0, *(value for row in mean_ranks.values() for value in row.values()))
+    margin = 0.06 * (highest - 1)
+    axes.set_ylim(1 - margin, highest + margin)
     axes.set_yticks(range(1, math.floor(highest) + 1, max(1, round(highest / 6))))
     language_ticks(axes, languages)
     axes.set_xlim(-0.5, len(languages) - 0.5)

@@ -62,8 +62,6 @@ class ModelOpener:
         Raises:
             ValueError: no such model, or one that cannot be fused.
         """
-        if name.endswith(_PLAIN):
-            return BiEncoderScorer(self.embedder(name))
         fused = _FUSED.fullmatch(name)
         if fused and not Path(name).exists():
             scorer = build_scorer(fused["model"], **self._options)
@@ -71,6 +69,8 @@ class ModelOpener:
                 raise ValueError(f"got {fused['model']} in '{name}', expected a cross-encoder before the +")
             similarity = BiEncoderScorer(self.embedder(fused["embedder"]))
             return FusedScorer(scorer, similarity, weight=float(fused["weight"]), model=name)
+        if name.endswith(_PLAIN):
+            return BiEncoderScorer(self.embedder(name))
         if name == LAMAR_MINI and not Path(name).is_dir():
             options = {key: value for key, value in self._options.items() if key in _MINI_OPTIONS}
             return mini_scorer(embedder=self.embedder(E5_SMALL), **options)

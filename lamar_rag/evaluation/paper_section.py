@@ -26,7 +26,9 @@ def coherence_section(results: ResultSet) -> ReportSection | None:
             result = results.get("coherence", dataset, system)
             if result is not None:
                 cells = [f"{result['avg'][name]:.3f}" for name in (*_MEASURES, "mean_rank")]
-                rows.append((result["avg"]["ndcg@1"], [system.label, *cells, "here", _oracle_note(result)], True))
+                rows.append(
+                    (result["avg"]["ndcg@1"], [system.label, *cells, "here", _oracle_note(result)], True)
+                )
         if not rows:
             continue
         if dataset in _PAPER_LANGUAGES:
@@ -54,7 +56,11 @@ def retrieval_section(results: ResultSet) -> ReportSection | None:
             before = f"{result['first_stage']['ndcg@1']:.3f}"
             note = _retrieval_note(result)
             rows.append(
-                (result["reranked"]["ndcg@1"], [system.label, *cells, before, _recall(result), "here", note], True)
+                (
+                    result["reranked"]["ndcg@1"],
+                    [system.label, *cells, before, _recall(result), "here", note],
+                    True,
+                )
             )
         if not rows:
             continue
@@ -64,7 +70,9 @@ def retrieval_section(results: ResultSet) -> ReportSection | None:
         tables.append(_sorted_table(f"{dataset}: reranking of retrieved candidates", columns, rows))
     if not tables:
         return None
-    text = ["Relevant is the passage in the query's language alone; a query whose passage was not retrieved counts 0."]
+    text = [
+        "Relevant is the passage in the query's language alone; a query whose passage was not retrieved counts 0."
+    ]
     return ReportSection("Reranking beside the paper", text, tables)
 
 
@@ -81,11 +89,15 @@ def mteb_section(results: ResultSet) -> ReportSection | None:
     rows = []
     for source, models in (("here", measured), ("paper, table 5", paper_table("mteb"))):
         for model, row in models.items():
-            mean = sum(row[name] for name in known) / len(known) if all(name in row for name in known) else None
+            mean = (
+                sum(row[name] for name in known) / len(known) if all(name in row for name in known) else None
+            )
             cells = [f"{row[name]:.3f}" if name in row else "-" for name in columns]
             shown = "-" if mean is None else f"{mean:.3f}"
             rows.append((mean or 0.0, [model, *cells, shown, source], source == "here"))
-    table = _sorted_table("nDCG@10, mean over languages", ["model", *columns, "mean of the five", "source"], rows)
+    table = _sorted_table(
+        "nDCG@10, mean over languages", ["model", *columns, "mean of the five", "source"], rows
+    )
     return ReportSection("MTEB reranking beside the paper", tables=[table])
 
 

@@ -87,7 +87,9 @@ def _origin_section(results: ResultSet, seed: int) -> ReportSection:
         [
             ReportTable("commands", ["command"], [[command] for command in commands]),
             ReportTable(
-                "machines", ["CPU", "cores", "device", "Python", "versions"], [list(row) for row in sorted(settings)]
+                "machines",
+                ["CPU", "cores", "device", "Python", "versions"],
+                [list(row) for row in sorted(settings)],
             ),
         ],
     )

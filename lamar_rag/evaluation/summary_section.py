@@ -54,7 +54,9 @@ def summary_section(results: ResultSet, dataset: str, reference: System, *, seed
     values, differences = [], []
     for system in systems:
         shown = {heading: estimate(results, dataset, heading, system, seed=seed) for heading in _FIGURES}
-        values.append([system.label, *(_cell(shown[h]) for h in _FIGURES), _measured_on(results, dataset, system)])
+        values.append(
+            [system.label, *(_cell(shown[h]) for h in _FIGURES), _measured_on(results, dataset, system)]
+        )
         if system != reference:
             compared = [
                 difference(results, dataset, heading, system, reference, seed=seed) for heading in _FIGURES
@@ -92,9 +94,7 @@ def figure_value(results: ResultSet, dataset: str, heading: str, system: System)
     return None if columns is None else _value(_statistic(columns), columns)
 
 
-def estimate(
-    results: ResultSet, dataset: str, heading: str, system: System, *, seed: int
-) -> Estimate | None:
+def estimate(results: ResultSet, dataset: str, heading: str, system: System, *, seed: int) -> Estimate | None:
     """Return a figure of a system, None where it was not measured."""
     columns = _columns(results, dataset, heading, system)
     return None if columns is None else _estimate(_statistic(columns), columns, seed)
@@ -115,9 +115,7 @@ def difference(
     return _estimate(balanced_difference if len(own) > 1 else mean_difference, [*own, *other], seed)
 
 
-def _columns(
-    results: ResultSet, dataset: str, heading: str, system: System
-) -> list[Sequence[float]] | None:
+def _columns(results: ResultSet, dataset: str, heading: str, system: System) -> list[Sequence[float]] | None:
     """Return the figure's values by question; None where a task is missing or they do not belong together."""
     found: list[Result] = []
     for task, _ in _FIGURES[heading]:
@@ -155,7 +153,9 @@ def _measured_on(results: ResultSet, dataset: str, system: System) -> str:
         if result is None:
             continue
         setting = result["setting"]
-        parts = [setting["subset"] or f"all {len(next(iter(result['questions'].values())))} questions a language"]
+        parts = [
+            setting["subset"] or f"all {len(next(iter(result['questions'].values())))} questions a language"
+        ]
         if setting.get("first_stage"):
             parts.append(f"{setting['candidates']} candidates of {setting['first_stage']}")
         notes.setdefault("; ".join(parts), []).append(task)
