@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lamar_rag.cli import mteb_command
+from lamar_rag.cli.eval_options import Models, Output, Weights
 from lamar_rag.cli.language_options import language_codes
-from lamar_rag.cli.options import Json
+from lamar_rag.cli.options import Device, Dtype, Json, MaxLength, RemoteCode
 
 if TYPE_CHECKING:
     from lamar_rag.evaluation.evaluation_result import EvaluationResult
@@ -17,28 +19,13 @@ app = typer.Typer(
     help="Measure rerankers: coherence, retrieval, rescue, MTEB; and report on it beside the paper's numbers.",
     no_args_is_help=True,
 )
+app.command("mteb", help=mteb_command.HELP)(mteb_command.mteb)
 Dataset = Annotated[
     str, typer.Option("--dataset", help="xquad, belebele, or a folder with one LANGUAGE.jsonl a language.")
 ]
 Data = Annotated[
     Path | None,
     typer.Option("--data", help="Folder with the files of xquad or belebele; the hub's copy otherwise."),
-]
-Models = Annotated[
-    list[str],
-    typer.Option(
-        "--model",
-        "-m",
-        help="Reranker, as often as you like: name, hub id, folder or URL; EMBEDDER@plain is without language "
-        "centring, MODEL+20xEMBEDDER adds the similarity, LABEL=MODEL names it.",
-    ),
-]
-Weights = Annotated[
-    list[float] | None,
-    typer.Option("--weight", help="Language preference, as often as you like; 0 otherwise."),
-]
-Output = Annotated[
-    Path, typer.Option("--output", "-o", help="Folder of results; a stopped run goes on from it.")
 ]
 Languages = Annotated[
     str | None, typer.Option("--languages", help="Such as en,de,ar (belebele: eng_Latn,...); all otherwise.")
@@ -57,12 +44,6 @@ FirstStageName = Annotated[
     ),
 ]
 Candidates = Annotated[int, typer.Option("--candidates", min=1, help="Documents a query gets.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...; a GPU if there is one.")]
-Dtype = Annotated[str | None, typer.Option(help="float32, bfloat16, float16, or int8 on a CPU.")]
-MaxLength = Annotated[int | None, typer.Option(min=1, help="Tokens of a pair; the model's own otherwise.")]
-Trust = Annotated[
-    bool, typer.Option("--trust-remote-code", help="Run the Python code of a model's repository.")
-]
 
 
 @app.command(
@@ -87,7 +68,7 @@ def measure(
     device: Device = None,
     dtype: Dtype = None,
     max_length: MaxLength = None,
-    trust_remote_code: Trust = False,
+    trust_remote_code: RemoteCode = False,
     as_json: Json = False,
 ) -> None:
     """Measure models on one task, named by the command."""

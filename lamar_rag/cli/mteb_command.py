@@ -3,43 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from lamar_rag.cli.eval_options import Models, Output, Weights
 from lamar_rag.cli.language_options import language_codes
-from lamar_rag.cli.options import Json
+from lamar_rag.cli.options import Device, Dtype, Json, MaxLength, RemoteCode
 
 HELP = "MTEB's reranking tasks: miracl, xglue, hume, mldr and wikipedia (the paper's table 5)."
-Models = Annotated[
-    list[str],
-    typer.Option(
-        "--model",
-        "-m",
-        help="Reranker, as often as you like: name, hub id, folder or URL; LABEL=MODEL names it.",
-    ),
-]
+
 Tasks = Annotated[
     list[str] | None,
     typer.Option(
         "--task", "-t", help="miracl, xglue, hume, mldr or wikipedia, as often as you like; all otherwise."
     ),
 ]
-Output = Annotated[
-    Path, typer.Option("--output", "-o", help="Folder of results; a stopped run goes on from it.")
-]
-Weights = Annotated[
-    list[float] | None,
-    typer.Option("--weight", help="Language preference, as often as you like; 0 otherwise."),
-]
 Languages = Annotated[str | None, typer.Option("--languages", help="Such as en,de,ar; all otherwise.")]
-Device = Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...; a GPU if there is one.")]
-Dtype = Annotated[str | None, typer.Option(help="float32, bfloat16, float16, or int8 on a CPU.")]
-MaxLength = Annotated[int | None, typer.Option(min=1, help="Tokens of a pair; the model's own otherwise.")]
-Trust = Annotated[
-    bool, typer.Option("--trust-remote-code", help="Run the Python code of a model's repository.")
-]
 
 
 def mteb(
@@ -52,7 +32,7 @@ def mteb(
     device: Device = None,
     dtype: Dtype = None,
     max_length: MaxLength = None,
-    trust_remote_code: Trust = False,
+    trust_remote_code: RemoteCode = False,
     as_json: Json = False,
 ) -> None:
     """Measure models on MTEB's reranking tasks; each result is written before the next task is begun."""

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from lamar_rag.cli.language_options import Floor, Language, Prefer, Weight, dial, query_language
-from lamar_rag.cli.options import Json, ProfileName, SkipBad
+from lamar_rag.cli.options import Device, Dtype, Json, MaxLength, ProfileName, RemoteCode, SkipBad
 
 
 def rerank(
@@ -31,14 +31,10 @@ def rerank(
     instruction: Annotated[
         str | None, typer.Option(help="What counts as relevant, for models that take it.")
     ] = None,
-    device: Annotated[str | None, typer.Option(help="cpu, cuda, cuda:1, ...; a GPU if there is one.")] = None,
-    dtype: Annotated[str | None, typer.Option(help="float32, bfloat16, float16, or int8 on a CPU.")] = None,
-    max_length: Annotated[
-        int | None, typer.Option(help="Tokens of a pair; the model's own otherwise.")
-    ] = None,
-    trust_remote_code: Annotated[
-        bool, typer.Option("--trust-remote-code", help="Run the Python code of the model's repository.")
-    ] = False,
+    device: Device = None,
+    dtype: Dtype = None,
+    max_length: MaxLength = None,
+    trust_remote_code: RemoteCode = False,
     progress: Annotated[bool, typer.Option("--progress", help="Show a progress bar on stderr.")] = False,
     skip_bad: SkipBad = False,
     profile: ProfileName = "embedded",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from lamar_rag.evaluation.figure_style import (
     COLOURS,
@@ -23,7 +23,6 @@ from lamar_rag.evaluation.figure_style import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -49,7 +48,7 @@ def language_bars_figure(scores: Mapping[str, Mapping[str, Mapping[str, float]]]
     width = max(WIDTH, 0.45 + len(languages) * len(systems) * _LEAST_BAR / _GROUP)
     figure = blank_figure(1.35 * len(scores) + 0.5, width)
     panels = figure.subplots(len(scores), 1, sharex=True, sharey=True, squeeze=False)[:, 0]
-    handles: dict[str, Artist] = {}
+    handles: dict[str, Any] = {}
     for axes, (dataset, rows) in zip(panels, scores.items(), strict=True):
         handles |= _groups(axes, rows, systems, languages)
         axes.set_ylabel(f"{folded(dataset, 24)}\nnDCG@1", fontsize=FONT)
@@ -91,10 +90,10 @@ def _common(rows: Sequence[Mapping[str, float]]) -> list[str]:
 
 def _groups(
     axes: Axes, rows: Mapping[str, Mapping[str, float]], systems: Sequence[str], languages: Sequence[str]
-) -> dict[str, Artist]:
+) -> dict[str, Any]:
     """Draw a data set's bars, and return them by system."""
     width = _GROUP / len(systems)
-    handles: dict[str, Artist] = {}
+    handles: dict[str, Any] = {}
     for place, name in enumerate(systems):
         if name in rows:
             shift = width * (place - (len(systems) - 1) / 2)

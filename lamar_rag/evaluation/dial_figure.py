@@ -182,8 +182,7 @@ def _overlaps(boxes: Array, others: Array) -> npt.NDArray[np.bool_]:
     """Return which overlap, shape (boxes, others)."""
     low = np.maximum(boxes[:, None, :2], others[None, :, :2])
     high = np.minimum(boxes[:, None, 2:], others[None, :, 2:])
-    overlapping: npt.NDArray[np.bool_] = (low < high).all(axis=2)
-    return overlapping
+    return np.asarray(np.all(low < high, axis=2))
 
 
 def _along(spots: Array) -> Array:

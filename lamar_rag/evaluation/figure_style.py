@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from lamar_rag.extras import require
 
 if TYPE_CHECKING:
-    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -66,7 +65,7 @@ def language_ticks(axes: Axes, languages: Sequence[str]) -> None:
     axes.set_xticks(range(len(languages)), languages, rotation=90 if upright else 0)
 
 
-def legend_above(axes: Axes, handles: Mapping[str, Artist], *, gap: float = 0.0) -> None:
+def legend_above(axes: Axes, handles: Mapping[str, Any], *, gap: float = 0.0) -> None:
     """Put a legend over the axes, in as many columns as fit the width.
 
     Args:

@@ -134,10 +134,11 @@ def _annotate(axes: Axes, text: Callable[[float], str]) -> None:
     """Write each cell's value into it, white on the dark half of the colours."""
     (image,) = axes.images
     values = np.ma.filled(np.ma.asarray(image.get_array(), dtype=np.float64), np.nan)
+    shades = np.asarray(image.norm(values), dtype=np.float64)
     for (row, column), value in np.ndenumerate(values):
         label = text(float(value)) if math.isfinite(value) else ""
         if label:
-            colour = "white" if image.norm(value) < _DARK_HALF else "black"
+            colour = "white" if float(shades[row, column]) < _DARK_HALF else "black"
             axes.text(column, row, label, ha="center", va="center", fontsize=FONT, color=colour)
 
 

@@ -119,7 +119,7 @@ class MtebReranker:
         if self.reranker.preference.weight:  # as Reranker.rerank does: told once, for scorer and dial
             documents = located_documents(documents)
         code = language if language is not None else detect_language(text)
-        return ScoringRequest(text, documents, replace(self.reranker.scoring, query_language="fr"))
+        return ScoringRequest(text, documents, replace(self.reranker.scoring, query_language=code))
 
     def _documents(self, ids: Sequence[str]) -> list[Document]:
         unknown = [document for document in ids if document not in self._places]

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from lamar_rag.evaluation.paper import impossible_rows, paper_recall, paper_table
 from lamar_rag.evaluation.report_model import ReportSection, ReportTable
-from lamar_rag.evaluation.result_set import Result, ResultSet
+from lamar_rag.evaluation.result_set import Result, ResultSet, system_of
 
 _MEASURES = ("ndcg@1", "ndcg@10", "mrr@10")
 _HEADINGS = ("nDCG@1", "nDCG@10", "MRR@10")
@@ -81,7 +81,8 @@ def mteb_section(results: ResultSet) -> ReportSection | None:
     measured: dict[str, dict[str, float]] = {}
     for result in results.results:
         if result["task"] == "mteb":
-            measured.setdefault(str(result["model"]), {})[str(result["dataset"])] = result["avg"]["ndcg@10"]
+            row = measured.setdefault(system_of(result).label, {})
+            row[str(result["dataset"])] = result["avg"]["ndcg@10"]
     if not measured:
         return None
     known = [column for column in next(iter(paper_table("mteb").values())) if column != "avg"]

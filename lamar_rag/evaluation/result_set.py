@@ -16,7 +16,7 @@ ABLATION = "ablation: "  # what the labels of an ablation's variants begin with
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A model at one weight of the dial, over one first stage (None for coherence alone)."""
+    """A model at one weight of the dial."""
 
     model: str
     weight: float
@@ -41,7 +41,7 @@ class ResultSet:
         self.results = list(results)
         self._found: dict[tuple[str, str, System], Result] = {}
         for result in self.results:
-            key = (str(result["task"]), str(result["dataset"]), _system(result))
+            key = (str(result["task"]), str(result["dataset"]), system_of(result))
             if key in self._found:
                 raise ValueError(
                     f"got two results of {key[0]} on {key[1]} for {key[2].label}, expected one: give one of them "
@@ -87,5 +87,6 @@ def questions_of(result: Result) -> tuple[Any, ...]:
     return result["dataset"], setting["subset"], tuple(setting["languages"])
 
 
-def _system(result: Result) -> System:
+def system_of(result: Result) -> System:
+    """Return the system that a result is of."""
     return System(str(result["model"]), float(result["setting"].get("weight", 0.0)))

@@ -210,6 +210,7 @@ def test_a_second_run_reads_what_mteb_kept(tmp_path):
         {"label": "other"},
         {"setting": {"max_length": 5}},
         {"reranker": Reranker(scorer, top_n=3)},
+        {"reranker": Reranker(scorer, preference=LanguagePreference(preferred=("de",)))},
     ):
         calls = scorer.calls
         run_mteb(**{"reranker": _reranker(scorer), "tasks": [task], "output": tmp_path, **different})

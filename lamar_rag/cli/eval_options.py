@@ -1,0 +1,25 @@
+"""Options that the evaluation commands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Models = Annotated[
+    list[str],
+    typer.Option(
+        "--model",
+        "-m",
+        help="Reranker, as often as you like: name, hub id, folder or URL; LABEL=MODEL names it. On parallel corpora "
+        "further EMBEDDER@plain, without language centring, and MODEL+20xEMBEDDER, which adds the similarity.",
+    ),
+]
+Output = Annotated[
+    Path, typer.Option("--output", "-o", help="Folder of results; a stopped run goes on from it.")
+]
+Weights = Annotated[
+    list[float] | None,
+    typer.Option("--weight", help="Language preference, as often as you like; 0 otherwise."),
+]
