@@ -51,12 +51,7 @@ def mini_scorer(
         options: of `LoadingOptions`.
     """
     shared = {name: options[name] for name in ("device",) if name in options}
-    if (
-        options.get("dtype") is None
-        and torch_device(options.get("device")).type == "cpu"
-        and has_cpu_bfloat16()
-    ):
-        options["dtype"] = "bfloat16"
+    options["dtype"] = options.get("dtype") or mini_dtype(options.get("device"))
     chosen = embedder or SentenceEmbedder(E5_SMALL, **shared)
     return FusedScorer(
         CrossEncoderScorer(LAMAR_MINI, MINI_RECIPE, **options),
@@ -65,3 +60,12 @@ def mini_scorer(
         model=LAMAR_MINI,
         spread=SPREAD if spread is None else spread,
     )
+
+
+def mini_dtype(device: str | None = None) -> str:
+    """Return the number format that lamar-mini computes in where none is asked for.
+
+    Args:
+        device: as torch names it; by default the best there is.
+    """
+    return "bfloat16" if torch_device(device).type == "cpu" and has_cpu_bfloat16() else "float32"

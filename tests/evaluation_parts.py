@@ -37,11 +37,13 @@ class PairScorer(TableScorer):
     def __init__(self, table: Mapping[tuple[str, str], float], *, model: str = "pairs") -> None:
         super().__init__({}, spread=1.0, model=model)
         self.pairs = table
+        self.options: list[ScoringOptions] = []
 
     def score(
         self, query: str, documents: Sequence[Document], options: ScoringOptions = ScoringOptions()
     ) -> Scored:
         self.calls += 1
+        self.options.append(options)
         scores = np.array([self.pairs.get((query, d.text), 0.0) for d in documents], dtype=np.float32)
         return Scored(scores, np.zeros(len(documents), dtype=np.bool_))
 

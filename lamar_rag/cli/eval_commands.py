@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lamar_rag.cli import mteb_command
-from lamar_rag.cli.eval_options import Models, Output, Weights
+from lamar_rag.cli.eval_options import Models, Output, Weights, loading_options
 from lamar_rag.cli.language_options import language_codes
 from lamar_rag.cli.options import Device, Dtype, Json, MaxLength, RemoteCode
 
@@ -43,7 +43,10 @@ FirstStageName = Annotated[
         "language centring.",
     ),
 ]
-Candidates = Annotated[int, typer.Option("--candidates", min=1, help="Documents a query gets.")]
+Candidates = Annotated[
+    int | None,
+    typer.Option("--candidates", min=1, help="Documents a query gets in retrieval and rescue; 20 otherwise."),
+]
 
 
 @app.command(
@@ -61,7 +64,7 @@ def measure(
     data: Data = None,
     weight: Weights = None,
     embedder: FirstStageName = None,
-    candidates: Candidates = 20,
+    candidates: Candidates = None,
     languages: Languages = None,
     limit: Limit = None,
     seed: Seed = 0,
@@ -77,23 +80,21 @@ def measure(
     from lamar_rag.evaluation.corpora import open_corpus
     from lamar_rag.evaluation.evaluation_origin import evaluation_origin
     from lamar_rag.evaluation.evaluation_run import EvaluationRun
+    from lamar_rag.evaluation.first_stage import CANDIDATES
 
     task = str(context.info_name)
-    if task == "coherence" and embedder is not None:
-        raise ValueError("got --embedder for coherence, which retrieves nothing: leave it out")
+    if task == "coherence" and (embedder, candidates) != (None, None):
+        raise ValueError(
+            "got --embedder or --candidates for coherence, which retrieves nothing: leave it out"
+        )
     corpus = open_corpus(dataset, data, languages=language_codes(languages)).limited(limit, seed=seed)
-    options = {
-        "device": device,
-        "dtype": dtype,
-        "max_length": max_length,
-        "trust_remote_code": trust_remote_code or None,
-    }
+    options = loading_options(device, dtype, max_length, trust_remote_code)
     run = EvaluationRun(
         corpus,
         output,
-        options={name: value for name, value in options.items() if value is not None},
-        about=evaluation_origin(command_words(task, context.params)),
-        progress=not as_json,
+        options=options,
+        about=evaluation_origin(command_words(task, context.params), device),
+        progress=True,
     )
     results: list[EvaluationResult] = []
     for result in run.measure(
@@ -101,11 +102,11 @@ def measure(
         model,
         weights=weight or (0.0,),
         embedder=embedder or ("multilingual-e5-small" if task != "coherence" else None),
-        candidates=candidates,
+        candidates=candidates or CANDIDATES,
     ):
         results.append(result)
         if not as_json:
-            show_result(result)
+            show_result(result.to_dict())
     if as_json:
         print_json([result.to_dict() for result in results])
 

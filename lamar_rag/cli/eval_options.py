@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -23,3 +23,16 @@ Weights = Annotated[
     list[float] | None,
     typer.Option("--weight", help="Language preference, as often as you like; 0 otherwise."),
 ]
+
+
+def loading_options(
+    device: str | None, dtype: str | None, max_length: int | None, trust_remote_code: bool
+) -> dict[str, Any]:
+    """Return those that were given."""
+    given = {
+        "device": device,
+        "dtype": dtype,
+        "max_length": max_length,
+        "trust_remote_code": trust_remote_code or None,
+    }
+    return {name: value for name, value in given.items() if value is not None}

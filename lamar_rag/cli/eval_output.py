@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from lamar_rag.evaluation.evaluation_result import EvaluationResult
+from typing import Any
 
 
 def command_words(task: str, settings: Mapping[str, Any]) -> list[str]:
     """Return the command without what is this machine's own: folders are written as DATA, OUT or by their names."""
+    from lamar_rag.evaluation.named_model import named_models, portable_name
+
     words = ["lamar", "eval", task]
     for name, value in settings.items():
         option = f"--{name.replace('_', '-')}"
@@ -20,34 +18,50 @@ def command_words(task: str, settings: Mapping[str, Any]) -> list[str]:
             continue
         if name in ("data", "output"):
             words += [option, "DATA" if name == "data" else "OUT"]
+        elif name == "model":
+            for model in named_models(value):
+                shown = portable_name(model.name)
+                words += [option, shlex.quote(shown if shown == model.label else f"{model.label}={shown}")]
         elif value is True:
             words.append(option)
         else:
             for item in value if isinstance(value, list) else [value]:
-                words += [option, shlex.quote(_portable(str(item)))]
+                words += [option, shlex.quote(portable_name(str(item)))]
     return words
 
 
-def show_result(result: EvaluationResult) -> None:
-    """Print a result: one line a language, and their mean."""
+def show_result(result: Mapping[str, Any]) -> None:
+    """Print a result's JSON: one line a language, their mean, and beside it the order before reranking."""
     from rich.console import Console
     from rich.table import Table
 
-    setting = result.setting
-    title = f"{result.task}, {result.dataset}: {result.model}, dial {setting['weight']:g}"
+    setting = result["setting"]
+    title = f"{result['task']}, {result['dataset']}: {result['model']}, dial {setting['weight']:g}"
     for note in (setting["subset"], setting.get("first_stage")):
         title += f" ({note})" if note else ""
-    table = Table(title=title, title_justify="left")
-    figures = list(result.avg)
-    for column in ("language", *figures):
-        table.add_column(column, justify="left" if column == "language" else "right")
-    for language, row in {**result.languages, "avg": result.avg}.items():
-        table.add_row(language, *(f"{row[name]:.3f}" for name in figures))
-    Console().print(table)
+    console = Console()
+    rows = _rows(result)
+    table = Table("language", *({name: None for row in rows.values() for name in row}))
+    for column in table.columns[1:]:
+        column.justify = "right"
+    names = [str(column.header) for column in table.columns[1:]]
+    for language, row in rows.items():
+        table.add_row(language, *(f"{row[name]:.3f}" if name in row else "" for name in names))
+    # not the table's title, which would be broken into lines as narrow as the table
+    console.print(title, markup=False, highlight=False, soft_wrap=True)
+    console.print(table)
 
 
-def _portable(value: str) -> str:
-    """Return a name whose folder, where it is one of this machine, is left out."""
-    label, separator, name = value.rpartition("=")
-    name = Path(name).name if Path(name).is_absolute() else name
-    return f"{label}{separator}{name}"
+def _rows(result: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """Return the figures by language, their mean, and the first stage's."""
+    flat = {
+        language: {**row.get("reranked", row), **{k: v for k, v in row.items() if k.startswith("recall")}}
+        for language, row in result["languages"].items()
+    }
+    figures = [name for name in next(iter(flat.values())) if name != "n"]
+    rows = {language: {name: row[name] for name in figures} for language, row in flat.items()}
+    means = {**result, **result.get("avg", {}), **result.get("reranked", {})}
+    rows["avg"] = {name: means[name] for name in figures}
+    if "first_stage" in result:
+        rows["not reranked"] = dict(result["first_stage"])
+    return rows

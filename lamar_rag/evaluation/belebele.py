@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from lamar_rag.evaluation.hub_rows import hub_rows
+from lamar_rag.evaluation.jsonl_file import read_jsonl
 from lamar_rag.evaluation.parallel_corpus import ParallelCorpus, ParallelQuery
 from lamar_rag.languages import normalize_language
 
@@ -74,13 +74,13 @@ def _folder_rows(folder: Path, variant: str) -> list[dict[str, Any]]:
     if not path.is_file():
         raise ValueError(f"got no {path}, expected BELEBELE's file of {variant}")
     rows = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            row = json.loads(line)
-            missing = [name for name in _FIELDS if name not in row]
-        except (ValueError, TypeError) as error:
-            raise ValueError(f"{path}:{number}: not a JSON object ({error}): repair the line") from error
+    for place, row in read_jsonl(path):
+        missing = [name for name in _FIELDS if name not in row]
         if missing:
-            raise ValueError(f"{path}:{number}: no {missing[0]}, expected BELEBELE's official fields")
+            raise ValueError(f"{place}: no {missing[0]}, expected BELEBELE's official fields")
+        if not isinstance(row["question_number"], int):
+            raise ValueError(
+                f"{place}: got question_number={row['question_number']!r}, expected a whole number"
+            )
         rows.append(row)
     return rows

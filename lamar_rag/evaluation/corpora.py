@@ -31,6 +31,8 @@ def open_corpus(
     """
     reader = _READERS.get(str(dataset))
     if reader is None:
+        if data is not None:
+            raise ValueError(f"got data beside the folder {dataset}, expected either: leave data out")
         folder = Path(dataset).expanduser()
         if not folder.is_dir():
             raise ValueError(

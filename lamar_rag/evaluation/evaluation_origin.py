@@ -9,6 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from lamar_rag.torch_options import torch_device
+
 _PACKAGES = (
     "lamar-rag",
     "torch",
@@ -22,17 +24,18 @@ _PACKAGES = (
 )
 
 
-def evaluation_origin(command: Sequence[str]) -> dict[str, Any]:
+def evaluation_origin(command: Sequence[str], device: str | None = None) -> dict[str, Any]:
     """Return command, versions and machine as JSON values.
 
     Args:
         command: its words; a folder of this machine should be a name such as DATA.
+        device: what was computed on; by default the best there is.
     """
     return {
         "command": " ".join(command),
         "versions": {name: found for name in _PACKAGES if (found := _version(name))},
         "python": platform.python_version(),
-        "machine": {"cpu": _cpu(), "cpus": os.cpu_count(), "device": _device()},
+        "machine": {"cpu": _cpu(), "cpus": os.cpu_count(), "device": _device(device)},
     }
 
 
@@ -52,7 +55,8 @@ def _cpu() -> str:
     return platform.processor() or platform.machine()
 
 
-def _device() -> str:
+def _device(name: str | None) -> str:
     import torch
 
-    return torch.cuda.get_device_name() if torch.cuda.is_available() else "cpu"
+    device = torch_device(name)
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device.type)

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lamar_rag.evaluation.coherence import evaluate_coherence
-from lamar_rag.evaluation.evaluation_result import EvaluationResult
+from lamar_rag.evaluation.evaluation_result import EvaluationResult, common_setting
 from lamar_rag.evaluation.first_stage import CANDIDATES, FirstStage
 from lamar_rag.evaluation.model_opening import ModelOpener
+from lamar_rag.evaluation.named_model import NamedModel, dial_name, file_name, named_models, portable_name
 from lamar_rag.evaluation.rescue import evaluate_rescue
-from lamar_rag.evaluation.result_files import write_result
+from lamar_rag.evaluation.result_files import check_setting, write_result
 from lamar_rag.evaluation.retrieval import evaluate_retrieval
 from lamar_rag.evaluation.score_store import ScoreFile
 from lamar_rag.evaluation.trec_files import write_qrels, write_run
 from lamar_rag.preference import LanguagePreference
 from lamar_rag.reranker import Reranker
-from lamar_rag.types import Scorer
 
 if TYPE_CHECKING:
     from lamar_rag.evaluation.parallel_corpus import ParallelCorpus
@@ -50,7 +50,7 @@ class EvaluationRun:
         progress: bool = False,
     ) -> None:
         self.corpus, self.output = corpus, Path(output)
-        self._options, self._about, self._progress = dict(options or {}), dict(about or {}), progress
+        self._about, self._progress = dict(about or {}), progress
         self._opener = ModelOpener(self.output / "vectors", options)
 
     def measure(
@@ -72,27 +72,40 @@ class EvaluationRun:
             candidates: of the first stage.
 
         Raises:
-            ValueError: an unknown task or model, two models of one label, or a task without its first stage.
+            ValueError: an unknown task or model, two models of one label, a task without its first stage, or a
+                folder that has a result of the same name and another setting.
         """
-        named = _labelled(models)
+        named = named_models(models)
         if task not in TASKS:
             raise ValueError(f"got task '{task}', expected one of {', '.join(TASKS)}")
-        if task != "coherence" and embedder is None:
-            raise ValueError(f"got no embedder for {task}, expected the name of a first stage")
-        scorers = {label: self._opener.scorer(name) for label, name in named.items()}
-        stage = None
-        if embedder is not None and task != "coherence":
-            first = self._opener.embedder(embedder)
-            stage = FirstStage(self.corpus, first, candidates=candidates, progress=self._progress)
+        stage = self._stage(task, embedder, candidates)
+        scorers = {model: self._opener.scorer(model.name) for model in named}
+        rerankers = {
+            model: [Reranker(scorer, preference=LanguagePreference(weight=weight)) for weight in weights]
+            for model, scorer in scorers.items()
+        }
+        for model, dials in rerankers.items():  # before hours of scoring, not after
+            for reranker in dials:
+                path = self.output / f"{self._name(task, model, reranker, stage)}.json"
+                check_setting(path, self._setting(model, reranker, stage))
         self._opener.embed(self.corpus, progress=self._progress)
-        for label, scorer in scorers.items():
-            with self._scores(label, named[label], scorer) as scores:
-                for weight in weights:
-                    reranker = Reranker(scorer, preference=LanguagePreference(weight=weight))
+        for model, dials in rerankers.items():
+            with self._scores(model) as scores:
+                for reranker in dials:
                     result = self._evaluate(task, reranker, stage, scores)
-                    self._write(result, label)
+                    result = replace(result, model=model.label, setting=self._setting(model, reranker, stage))
+                    self._write(result, self._name(task, model, reranker, stage))
                     yield result
-            scorer.close()
+            scorers[model].close()
+
+    def _stage(self, task: str, embedder: str | None, candidates: int) -> FirstStage | None:
+        if task == "coherence":
+            return None
+        if embedder is None:
+            raise ValueError(f"got no embedder for {task}, expected the name of a first stage")
+        opened = self._opener.embedder(embedder)
+        name = portable_name(embedder) + (f" ({opened.centring})" if opened.centring else "")
+        return FirstStage(self.corpus, opened, candidates=candidates, name=name, progress=self._progress)
 
     def _evaluate(
         self, task: str, reranker: Reranker, stage: FirstStage | None, scores: ScoreFile
@@ -102,43 +115,33 @@ class EvaluationRun:
         evaluate = evaluate_retrieval if task == "retrieval" else evaluate_rescue
         return evaluate(reranker, stage, scores=scores, progress=self._progress)
 
-    def _scores(self, label: str, name: str, scorer: Scorer) -> ScoreFile:
+    def _setting(self, model: NamedModel, reranker: Reranker, stage: FirstStage | None) -> dict[str, Any]:
+        return {
+            **common_setting(reranker, self.corpus),
+            **(stage.setting if stage else {}),
+            **self._opener.setting(model.name),
+        }
+
+    def _name(self, task: str, model: NamedModel, reranker: Reranker, stage: FirstStage | None) -> str:
+        parts = [task, self.corpus.name, model.label]
+        if stage:
+            parts.append(f"over {stage.name}")
+        return "-".join([*map(file_name, parts), dial_name(reranker.preference.weight)])
+
+    def _scores(self, model: NamedModel) -> ScoreFile:
         setting = {
-            "model": scorer.model if name == label else label,
             "dataset": self.corpus.name,
             "passages": _digest(self.corpus),
-            **{key: value for key, value in self._options.items() if value is not None},
+            **self._opener.setting(model.name),
         }
-        return ScoreFile(self.output / "scores" / f"{self.corpus.name}-{_slug(label)}.jsonl", setting)
+        name = f"{file_name(self.corpus.name)}-{file_name(model.label)}.jsonl"
+        return ScoreFile(self.output / "scores" / name, setting)
 
-    def _write(self, result: EvaluationResult, label: str) -> None:
-        stage = result.setting.get("first_stage")
-        parts = [result.task, result.dataset, label, f"dial-{result.setting['weight']:g}"]
-        name = "-".join(_slug(part) for part in (*parts, *([f"over-{stage}"] if stage else [])))
+    def _write(self, result: EvaluationResult, name: str) -> None:
         write_run(self.output / "runs" / f"{name}.run", result.rankings, name)
-        judged = "-".join(
-            _slug(part) for part in (result.task, result.dataset, result.setting["subset"]) if part
-        )
+        judged = "-".join(map(file_name, (result.task, result.dataset)))
         write_qrels(self.output / "qrels" / f"{judged}.qrels", result.relevant)
-        write_result(self.output / f"{name}.json", {**result.to_dict(), "model": label, "about": self._about})
-
-
-def _labelled(models: Sequence[str]) -> dict[str, str]:
-    """Return label -> name."""
-    named: dict[str, str] = {}
-    for model in models:
-        label, _, name = model.rpartition("=")
-        label = label or name
-        if label in named:
-            raise ValueError(f"got model '{label}' twice, expected each once: LABEL=NAME tells them apart")
-        named[label] = name
-    if not named:
-        raise ValueError("got no model, expected one at least, such as lamar-mini")
-    return named
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^\w.@+]+", "-", text).strip("-")
+        write_result(self.output / f"{name}.json", {**result.to_dict(), "about": self._about})
 
 
 def _digest(corpus: ParallelCorpus) -> str:

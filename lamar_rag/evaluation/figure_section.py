@@ -12,15 +12,17 @@ from lamar_rag.evaluation.figures import (
     language_bars_figure,
     save_figure,
 )
-from lamar_rag.evaluation.report_model import ReportFigure, ReportSection
-from lamar_rag.evaluation.result_set import ABLATION, ResultSet, System
-from lamar_rag.evaluation.summary_section import figure_value
+from lamar_rag.evaluation.named_model import file_name
+from lamar_rag.evaluation.report_model import ReportFigure, ReportSection, ReportTable
+from lamar_rag.evaluation.result_set import ABLATION, ResultSet, System, candidates_of
+from lamar_rag.evaluation.summary_section import estimate_tables, figure_value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _SHOWN = 3  # systems in a figure
 _CURVES = 4
+_BARS = 2  # systems a data set, of two to four data sets
 _FULL = "stage 1+2"
 
 
@@ -31,10 +33,11 @@ class FigureSection:
         results: what was measured.
         folder: where the files go.
         reference: a system that the figures show.
+        seed: of the bootstrap.
     """
 
-    def __init__(self, results: ResultSet, folder: Path, reference: System) -> None:
-        self._results, self._folder, self._reference = results, folder, reference
+    def __init__(self, results: ResultSet, folder: Path, reference: System | None, *, seed: int) -> None:
+        self._results, self._folder, self._reference, self._seed = results, folder, reference, seed
 
     def sections(self) -> list[ReportSection]:
         """Return the sections with figures."""
@@ -81,7 +84,7 @@ class FigureSection:
             system: figure_value(self._results, dataset, "balanced@1", system) or 0.0 for system in systems
         }
         ranked = sorted(systems, key=lambda system: -values[system])
-        chosen = [self._reference] if self._reference in systems else []
+        chosen = [self._reference] if self._reference and self._reference in systems else []
         for system in ranked:
             if len(chosen) < _SHOWN and system.model not in {one.model for one in chosen}:
                 chosen.append(system)
@@ -92,7 +95,7 @@ class FigureSection:
         for system in self._results.systems(dataset, "retrieval", "rescue"):
             retrieval = self._results.get("retrieval", dataset, system)
             rescue = self._results.get("rescue", dataset, system)
-            if retrieval and rescue:
+            if retrieval and rescue and candidates_of(retrieval) == candidates_of(rescue):
                 point = (system.weight, retrieval["reranked"]["ndcg@1"], rescue["rescue@1"])
                 curves.setdefault(system.model, []).append(point)
         turned = {model: sorted(points) for model, points in curves.items() if len(points) > 1}
@@ -103,13 +106,18 @@ class FigureSection:
     def _bars(self) -> list[ReportFigure]:
         results = self._results
         scores: dict[str, dict[str, dict[str, float]]] = {}
-        for dataset in results.datasets:
-            for system in self._shown(dataset):
+        for dataset in results.datasets[:4]:
+            for system in self._shown(dataset)[:_BARS]:
                 result = results.get("coherence", dataset, system)
                 if result:
                     row = {k: figures["ndcg@1"] for k, figures in result["languages"].items()}
                     scores.setdefault(dataset, {})[system.label] = row
-        if len(scores) < 2:
+        shared = (
+            set.intersection(*({k for row in found.values() for k in row} for found in scores.values()))
+            if scores
+            else set()
+        )
+        if len(scores) < 2 or not shared:
             return []
         caption = "Coherence nDCG@1 in the languages that the data sets share (the paper's figure 3)"
         return [self._saved(language_bars_figure(scores), "shared-languages", caption)]
@@ -129,9 +137,18 @@ class FigureSection:
         caption = f"{dataset}: what each stage and loss gives (the paper's figure 4)"
         return [self._saved(ablation_figure(complete, _FULL), f"{dataset}-ablation", caption)]
 
+    def _ablation_tables(self) -> list[ReportTable]:
+        full = System(f"{ABLATION}{_FULL}", 0.0)
+        return [
+            table
+            for dataset in self._results.datasets
+            if (systems := self._results.systems(dataset, ablation=True))
+            for table in estimate_tables(self._results, dataset, systems, full, seed=self._seed)
+        ]
+
     def _saved(self, figure: Figure, name: str, caption: str) -> ReportFigure:
-        save_figure(figure, self._folder, name)
-        return ReportFigure(name, caption)
+        save_figure(figure, self._folder, file_name(name))
+        return ReportFigure(file_name(name), caption)
 
 
 def _balanced(first: float, second: float) -> float:

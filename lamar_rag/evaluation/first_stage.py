@@ -24,6 +24,7 @@ class FirstStage:
         corpus: whose passages are searched and whose queries are asked.
         embedder: a `CachedEmbedder` embeds everything once for all runs.
         candidates: that a query gets (LAMAR, table 6: 20).
+        name: as results call it; by default the embedder's, with the centring where there is one.
         progress: show a progress bar on stderr while texts are embedded.
     """
 
@@ -33,17 +34,20 @@ class FirstStage:
         embedder: Embedder,
         *,
         candidates: int = CANDIDATES,
+        name: str | None = None,
         progress: bool = False,
     ) -> None:
         check_count("candidates", candidates)
         self.corpus, self.embedder, self.candidates = corpus, embedder, candidates
-        self._progress = progress
+        self._name, self._progress = name, progress
         self._passages: npt.NDArray[np.float64] | None = None
 
     @property
     def name(self) -> str:
-        """The embedder's name, with the centring where there is one."""
-        return self.embedder.model + (f" ({self.embedder.centring})" if self.embedder.centring else "")
+        """What results call it."""
+        return self._name or self.embedder.model + (
+            f" ({self.embedder.centring})" if self.embedder.centring else ""
+        )
 
     @property
     def setting(self) -> dict[str, str | int]:

@@ -26,6 +26,6 @@ def hub_rows(repository: str, revision: str, config: str, split: str) -> list[di
         ]
     except (OSError, ValueError) as error:
         raise FileNotFoundError(
-            f"data set {repository} ({config}) is neither cached nor reachable ({type(error).__name__}): give its "
-            "files with --data FOLDER, or run once where there is a network"
+            f"data set {repository} ({config}) did not load ({type(error).__name__}: {error}): give its files with "
+            "--data FOLDER, or run once where there is a network"
         ) from error

@@ -11,8 +11,6 @@ from lamar_rag.evaluation.parallel_corpus import document_id
 from lamar_rag.extras import require
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
-
     from lamar_rag.evaluation.judged_query import JudgedQuery
     from lamar_rag.types import Document
 
@@ -48,32 +46,23 @@ def language_split(query_language: str, first: Document, relevant: frozenset[str
     return SPLIT[(0 if first.id in relevant else 2) + (0 if is_own else 1)]
 
 
-def language_peer(languages: Sequence[str], relevance: Sequence[bool]) -> float:
-    """Return PEER of one ranking: how likely ranks like these are where language decides nothing, 0 to 1.
+def language_peer(languages: Sequence[str], ranks: Sequence[int]) -> float:
+    """Return PEER of one relevance level: how likely ranks like these are where language decides nothing, 0 to 1.
 
-    Of the documents of one relevance level, the languages' mean ranks are compared by Kruskal and Wallis's statistic
-    over the ranks in the whole list; the levels that occur count the same, one with a single language counts 1 (Yang
-    et al., "Language Fairness in Multilingual Information Retrieval", SIGIR 2024, as `peer_measure` computes it).
+    The languages' mean ranks in the whole list are compared by Kruskal and Wallis's statistic; a level with a single
+    language counts 1 (Yang et al., "Language Fairness in Multilingual Information Retrieval", SIGIR 2024).
 
     Args:
-        languages: of the documents, the best first.
-        relevance: whether each is relevant.
+        languages: of the level's documents.
+        ranks: of the same documents in the whole list, from 1.
     """
-    levels = np.asarray(relevance, dtype=bool)
-    names = np.asarray(languages)
-    ranks = np.arange(1, len(levels) + 1, dtype=np.float64)
-    values = [_equal_ranks(ranks[levels == level], names[levels == level]) for level in np.unique(levels)]
-    return float(np.mean(values)) if values else 1.0
-
-
-def _equal_ranks(ranks: npt.NDArray[np.float64], names: npt.NDArray[np.str_]) -> float:
-    """Return the p-value of equal mean ranks, by the chi-squared approximation."""
-    stats: Any = require("scipy.stats", extra="eval", purpose="PEER")
-    groups = [ranks[names == name] for name in np.unique(names)]
+    places, names = np.asarray(ranks, dtype=np.float64), np.asarray(languages)
+    groups = [places[names == name] for name in np.unique(names)]
     if len(groups) < 2:
         return 1.0
-    between = sum(len(group) * (group.mean() - ranks.mean()) ** 2 for group in groups)
-    statistic = (len(ranks) - 1) * between / ((ranks - ranks.mean()) ** 2).sum()
+    stats: Any = require("scipy.stats", extra="eval", purpose="PEER")
+    between = sum(len(group) * (group.mean() - places.mean()) ** 2 for group in groups)
+    statistic = (len(places) - 1) * between / ((places - places.mean()) ** 2).sum()
     return float(stats.chi2.sf(statistic, len(groups) - 1))
 
 
@@ -96,7 +85,8 @@ def language_metrics(
 ) -> dict[str, Any]:
     """Return what the first ranks say of languages, in the first stage's order and reranked.
 
-    A document counts as relevant here when it is the gold passage in any language. Means are over queries.
+    A document counts as relevant here when it is the gold passage in any language. Means are over queries. PEER is of
+    the other documents: of the relevant ones there is one a language, whose PEER is the same for every order.
 
     Args:
         languages: of the corpus.
@@ -133,8 +123,10 @@ def _order_metrics(
     for query, row in zip(judged, ranked, strict=True):
         split[language_split(query.query.language, row[0], relevant[query.id])] += 1.0 / len(judged)
         first.append((query.query.language, str(row[0].language)))
-        is_relevant = [document.id in relevant[query.id] for document in row]
-        fair.append(language_peer([str(document.language) for document in row], is_relevant))
+        others = [
+            (str(d.language), rank) for rank, d in enumerate(row, start=1) if d.id not in relevant[query.id]
+        ]
+        fair.append(language_peer([name for name, _ in others], [rank for _, rank in others]))
     return {
         "foreign_first": float(np.mean([query != document for query, document in first])),
         "split": split,

@@ -61,9 +61,9 @@ def first_language_section(results: ResultSet, dataset: str) -> ReportSection | 
     columns = ["system", "not in the query's language", *SPLIT, "PEER", "PEER before", "MLRS"]
     text = [
         "Of the first-ranked documents: the share that is not in the query's language, and the four ways in which it "
-        "can be relevant (the passage in any language) or not, and in the query's language or not. PEER: 1 where "
-        "ranks do not depend on the language. MLRS: the percentage of ranks that the passage's translations rose by "
-        "reranking, of those that they could."
+        "can be relevant (the passage in any language) or not, and in the query's language or not. PEER, of the "
+        "candidates that are not relevant: the probability of such ranks if language decided nothing. MLRS: the "
+        "percentage of ranks that the passage's translations rose by reranking, of those that they could."
     ]
     return ReportSection(
         f"Languages of the first document: {dataset}",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from lamar_rag.document_languages import located_documents
+from lamar_rag.evaluation.named_model import file_name
 from lamar_rag.extras import require
 from lamar_rag.languages import UNDETERMINED, detect_language, normalize_language
 from lamar_rag.progress import progress_bar
@@ -187,11 +187,6 @@ def subset_language(metadata: Any, subset: str) -> str | None:
         return stated.pop()
     code = _code(subset) if subset.isalpha() else None
     return code if code in stated or not stated else None
-
-
-def file_name(text: str) -> str:
-    """Return a text as a part of a file's name."""
-    return re.sub(r"[^\w.@+]+", "-", text).strip("-")
 
 
 def _code(tag: str) -> str | None:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lamar_rag.evaluation.mteb_model import MtebReranker, file_name, subset_language
+from lamar_rag.evaluation.mteb_model import MtebReranker, subset_language
+from lamar_rag.evaluation.named_model import dial_name, file_name
 from lamar_rag.extras import require
 from lamar_rag.languages import normalize_language
 
@@ -84,8 +85,8 @@ def open_tasks(tasks: Sequence[Any], languages: Sequence[str] | None = None) -> 
 
 def result_path(output: str | Path, result: Mapping[str, Any]) -> Path:
     """Return where a result of `run_mteb` is kept, such as OUTPUT/mteb-miracl-lamar-mini-dial-0.json."""
-    parts = ("mteb", result["dataset"], result["model"], f"dial-{result['setting']['weight']:g}")
-    return Path(output).expanduser() / f"{'-'.join(file_name(part) for part in parts)}.json"
+    parts = [file_name(part) for part in ("mteb", result["dataset"], result["model"])]
+    return Path(output).expanduser() / f"{'-'.join([*parts, dial_name(result['setting']['weight'])])}.json"
 
 
 def _opened(mteb: ModuleType, task: Any, languages: Sequence[str] | None) -> Any:

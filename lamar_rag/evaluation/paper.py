@@ -28,11 +28,6 @@ def paper_table(name: str) -> dict[str, dict[str, float]]:
     }
 
 
-def paper_table_number(name: str) -> int:
-    """Return the number that a table has in the paper."""
-    return int(_table(name)["number"])
-
-
 def paper_recall(first_stage: str) -> float:
     """Return R@20 of the paper's first stage "minilm" or "bge-m3" on XQuAD, a fraction (table 6)."""
     return float(_table("retrieval")["recall@20"][first_stage]) / _PERCENT

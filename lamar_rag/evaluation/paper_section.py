@@ -11,7 +11,7 @@ from lamar_rag.evaluation.result_set import Result, ResultSet, system_of
 _MEASURES = ("ndcg@1", "ndcg@10", "mrr@10")
 _HEADINGS = ("nDCG@1", "nDCG@10", "MRR@10")
 _IMPOSSIBLE = "MRR above nDCG@10 for some languages in the paper, which cannot be with one relevant document"
-_PAPER_LANGUAGES = {"xquad": 12, "belebele": 14}
+_PAPER_DATASETS = ("xquad", "belebele")
 # the paper's first stages, by the end of an embedder's name
 _FIRST_STAGES = {"minilm": "paraphrase-multilingual-MiniLM-L12-v2", "bge-m3": "bge-m3"}
 
@@ -31,7 +31,7 @@ def coherence_section(results: ResultSet) -> ReportSection | None:
                 )
         if not rows:
             continue
-        if dataset in _PAPER_LANGUAGES:
+        if dataset in _PAPER_DATASETS:
             for model, row in paper_table("coherence").items():
                 cells = [f"{row[f'{dataset}_{name}']:.3f}" for name in _MEASURES]
                 note = _IMPOSSIBLE if model in impossible_rows() else ""
@@ -53,7 +53,7 @@ def retrieval_section(results: ResultSet) -> ReportSection | None:
             if result is None:
                 continue
             cells = [f"{result['reranked'][name]:.3f}" for name in _MEASURES]
-            before = f"{result['first_stage']['ndcg@1']:.3f}"
+            before = " / ".join(f"{result['first_stage'][name]:.3f}" for name in _MEASURES)
             note = _retrieval_note(result)
             rows.append(
                 (
@@ -66,7 +66,7 @@ def retrieval_section(results: ResultSet) -> ReportSection | None:
             continue
         if dataset == "xquad":
             rows += _paper_retrieval()
-        columns = ["model", *_HEADINGS, "nDCG@1 without reranking", "recall", "source", "first stage"]
+        columns = ["model", *_HEADINGS, "the three without reranking", "recall", "source", "first stage"]
         tables.append(_sorted_table(f"{dataset}: reranking of retrieved candidates", columns, rows))
     if not tables:
         return None
@@ -76,13 +76,47 @@ def retrieval_section(results: ResultSet) -> ReportSection | None:
     return ReportSection("Reranking beside the paper", text, tables)
 
 
+def rescue_section(results: ResultSet) -> ReportSection | None:
+    """Return cross-lingual rescue, which the paper does not measure; None where it was not measured."""
+    tables = []
+    for dataset in results.datasets:
+        rows = []
+        for system in results.systems(dataset, "rescue"):
+            result = results.get("rescue", dataset, system)
+            if result is not None:
+                before = " / ".join(f"{result['first_stage'][name]:.3f}" for name in ("rescue@1", "ndcg@10"))
+                cells = [f"{result[name]:.3f}" for name in ("rescue@1", "ndcg@10", "ceiling")]
+                rows.append(
+                    (result["rescue@1"], [system.label, *cells, before, _retrieval_note(result)], True)
+                )
+        if rows:
+            columns = [
+                "model",
+                "rescue@1",
+                "nDCG@10",
+                "ceiling",
+                "the first two without reranking",
+                "first stage",
+            ]
+            tables.append(_sorted_table(f"{dataset}: rescue", columns, rows))
+    if not tables:
+        return None
+    text = [
+        "The passage in the query's language is taken out of the corpus; relevant are its translations. The ceiling is "
+        "the share of queries with one of them among the candidates."
+    ]
+    return ReportSection("Rescue", text, tables)
+
+
 def mteb_section(results: ResultSet) -> ReportSection | None:
     """Return MTEB's reranking tasks beside table 5; None where none was run."""
     measured: dict[str, dict[str, float]] = {}
+    notes: dict[str, list[str]] = {}
     for result in results.results:
         if result["task"] == "mteb":
-            row = measured.setdefault(system_of(result).label, {})
-            row[str(result["dataset"])] = result["avg"]["ndcg@10"]
+            label, name = system_of(result).label, str(result["dataset"])
+            measured.setdefault(label, {})[name] = result["avg"]["ndcg@10"]
+            notes.setdefault(label, []).append(f"{name}: {', '.join(result['languages'])}")
     if not measured:
         return None
     known = [column for column in next(iter(paper_table("mteb").values())) if column != "avg"]
@@ -95,11 +129,13 @@ def mteb_section(results: ResultSet) -> ReportSection | None:
             )
             cells = [f"{row[name]:.3f}" if name in row else "-" for name in columns]
             shown = "-" if mean is None else f"{mean:.3f}"
-            rows.append((mean or 0.0, [model, *cells, shown, source], source == "here"))
-    table = _sorted_table(
-        "nDCG@10, mean over languages", ["model", *columns, "mean of the five", "source"], rows
+            note = "; ".join(notes[model]) if source == "here" else ""
+            rows.append((mean or 0.0, [model, *cells, shown, source, note], source == "here"))
+    headings = ["model", *columns, "mean of the five", "source", "languages"]
+    return ReportSection(
+        "MTEB reranking beside the paper",
+        tables=[_sorted_table("nDCG@10, mean over languages", headings, rows)],
     )
-    return ReportSection("MTEB reranking beside the paper", tables=[table])
 
 
 def _paper_retrieval() -> list[tuple[float, list[str], bool]]:
@@ -125,9 +161,13 @@ def _oracle_note(result: Result) -> str:
     """Return how the data differ from the paper's."""
     setting, dataset = result["setting"], str(result["dataset"])
     notes = []
-    whole = _PAPER_LANGUAGES.get(dataset)
-    if whole is not None and len(setting["languages"]) != whole:
-        notes.append(f"{len(setting['languages'])} of {whole} languages, and as many candidates")
+    if dataset in _PAPER_DATASETS:
+        whole = set(paper_table(f"{dataset}_ndcg@1")["LAMAR"]) - {"avg"}
+        own = set(setting["languages"])
+        if own != whole:
+            notes.append(
+                f"{len(own & whole)} of {len(whole)} languages, {len(own)} candidates in the oracle task"
+            )
     if setting["subset"]:
         notes.append(str(setting["subset"]))
     return "; ".join(notes)

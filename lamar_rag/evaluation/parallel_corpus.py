@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
@@ -56,6 +57,9 @@ class ParallelCorpus:
             rows = [[(query.id, query.group) for query in self.queries[k]] for k in (first, language)]
             _check_keys(self.name, "query", rows[0], rows[1], first, language)
         for queries in self.queries.values():
+            twice = [key for key, count in Counter(query.id for query in queries).items() if count > 1]
+            if twice:
+                raise ValueError(f"{self.name}: got query {twice[0]} twice, expected each id once a language")
             for query in queries:
                 if query.group not in self.passages[query.language]:
                     raise ValueError(

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from lamar_rag.evaluation.bootstrap import RESAMPLES, SEED
 from lamar_rag.evaluation.figure_section import FigureSection
 from lamar_rag.evaluation.language_section import by_language_section, first_language_section
-from lamar_rag.evaluation.paper_section import coherence_section, mteb_section, retrieval_section
+from lamar_rag.evaluation.paper_section import (
+    coherence_section,
+    mteb_section,
+    rescue_section,
+    retrieval_section,
+)
 from lamar_rag.evaluation.report_files import write_html, write_markdown
 from lamar_rag.evaluation.report_model import Report, ReportSection, ReportTable
 from lamar_rag.evaluation.result_set import ResultSet, System
@@ -41,10 +47,11 @@ def write_report(
     target.mkdir(parents=True, exist_ok=True)
     chosen = _reference(results, reference)
     sections: list[ReportSection | None] = []
-    for dataset in results.datasets:
-        sections.append(summary_section(results, dataset, chosen, seed=seed))
-    sections += FigureSection(results, target, chosen).sections()
-    sections += [coherence_section(results), retrieval_section(results), mteb_section(results)]
+    if chosen is not None:
+        sections += [summary_section(results, name, chosen, seed=seed) for name in results.datasets]
+    sections += FigureSection(results, target, chosen, seed=seed).sections()
+    sections += [coherence_section(results), retrieval_section(results), rescue_section(results)]
+    sections.append(mteb_section(results))
     for dataset in results.datasets:
         sections.append(by_language_section(results, dataset))
         sections.append(first_language_section(results, dataset))
@@ -53,10 +60,10 @@ def write_report(
     return [write_markdown(report, target / "report.md"), write_html(report, target / "report.html")]
 
 
-def _reference(results: ResultSet, label: str | None) -> System:
+def _reference(results: ResultSet, label: str | None) -> System | None:
     systems = list(dict.fromkeys(s for dataset in results.datasets for s in results.systems(dataset)))
-    if label is None and systems:
-        return systems[0]
+    if label is None:
+        return systems[0] if systems else None
     found = next((system for system in systems if system.label == label), None)
     if found is None:
         known = "; ".join(system.label for system in systems) or "none"
@@ -66,20 +73,12 @@ def _reference(results: ResultSet, label: str | None) -> System:
 
 def _origin_section(results: ResultSet, seed: int) -> ReportSection:
     abouts: list[dict[str, Any]] = [result["about"] for result in results.results if result.get("about")]
-    commands = sorted({str(about["command"]) for about in abouts})
-    settings = {
-        (
-            about["machine"]["cpu"],
-            str(about["machine"]["cpus"]),
-            about["machine"]["device"],
-            about["python"],
-            ", ".join(f"{name} {number}" for name, number in about["versions"].items()),
-        )
-        for about in abouts
-    }
+    commands = sorted({str(about.get("command", "-")) for about in abouts})
+    settings = {_machine(about) for about in abouts}
     text = [
         f"Intervals: percentile bootstrap over questions, {RESAMPLES:,} resamples, seed {seed}. Ties between scores go "
-        "to the first stage's order. DATA is the folder of the corpora, OUT that of the results."
+        "to the first stage's order, in the coherence task to the first of the languages as they are listed. DATA is "
+        "the folder of the corpora, OUT that of the results."
     ]
     return ReportSection(
         "How to repeat it",
@@ -92,4 +91,13 @@ def _origin_section(results: ResultSet, seed: int) -> ReportSection:
                 [list(row) for row in sorted(settings)],
             ),
         ],
+    )
+
+
+def _machine(about: Mapping[str, Any]) -> tuple[str, ...]:
+    machine, versions = about.get("machine", {}), about.get("versions", {})
+    return (
+        *(str(machine.get(name, "-")) for name in ("cpu", "cpus", "device")),
+        str(about.get("python", "-")),
+        ", ".join(f"{name} {number}" for name, number in versions.items()),
     )

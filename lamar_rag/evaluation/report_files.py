@@ -10,13 +10,15 @@ from typing import Any
 from lamar_rag.evaluation.report_model import Report
 from lamar_rag.extras import require
 
-_MARKDOWN_SPECIAL = str.maketrans({"|": "\\|", "<": "&lt;", "*": "\\*", "_": "\\_"})
+_MARKDOWN_SPECIAL = str.maketrans(
+    {**{mark: f"\\{mark}" for mark in "\\`*_|"}, "<": "&lt;", "&": "&amp;", "\n": " "}
+)
 
 
 def write_markdown(report: Report, path: Path) -> Path:
     """Write the report as Markdown; its figures are links to the SVG files beside it."""
     environment = _environment(autoescape=False)
-    environment.filters["cell"] = lambda text: str(text).translate(_MARKDOWN_SPECIAL)
+    environment.filters["cell"] = _escaped
     return _write(environment, "report.md.jinja", path, report=report)
 
 
@@ -51,3 +53,8 @@ def _template(name: str) -> str:
 def _write(environment: Any, template: str, path: Path, **values: Any) -> Path:
     path.write_text(environment.get_template(template).render(**values), encoding="utf-8")
     return path
+
+
+def _escaped(text: str) -> str:
+    """Return a text that Markdown shows as it is; brackets stay, for intervals are written in them."""
+    return text.translate(_MARKDOWN_SPECIAL).replace("](", "]\\(")

@@ -87,6 +87,12 @@ def questions_of(result: Result) -> tuple[Any, ...]:
     return result["dataset"], setting["subset"], tuple(setting["languages"])
 
 
+def candidates_of(result: Result) -> tuple[Any, ...]:
+    """Return what decides whether two tasks of one system belong together."""
+    setting = result["setting"]
+    return *questions_of(result), setting.get("first_stage"), setting.get("candidates")
+
+
 def system_of(result: Result) -> System:
     """Return the system that a result is of."""
     return System(str(result["model"]), float(result["setting"].get("weight", 0.0)))

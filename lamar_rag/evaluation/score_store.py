@@ -51,7 +51,12 @@ class ScoreFile(ScoreStore):
         self.path, self._setting = Path(path), dict(setting)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self._lock = FileLock(self.path.with_name(f".{self.path.name}.lock"), timeout=0)
-        self._lock.acquire()
+        try:
+            self._lock.acquire()
+        except TimeoutError as error:
+            raise TimeoutError(
+                f"another process writes {self.path}: wait for it, or give another --output"
+            ) from error
         try:
             self._read()
             self._file = self.path.open("a", encoding="utf-8")
@@ -91,11 +96,12 @@ class ScoreFile(ScoreStore):
             return
         content = self.path.read_bytes()
         whole = content[: content.rfind(b"\n") + 1]
-        if len(whole) < len(content):
-            with self.path.open("r+b") as file:
-                file.truncate(len(whole))
         try:
-            rows = [json.loads(line) for line in whole.decode("utf-8").splitlines()]
+            rows = [json.loads(line) for line in whole.decode("utf-8").split("\n")[:-1]]
+            if rows and not isinstance(rows[0], dict):
+                raise ValueError("its first line is no setting")
+            if content and not content.startswith(b"{"):
+                raise ValueError("it begins otherwise")
             for row in rows[1:]:
                 super().add([(query, scores) for query, scores in row])
         except (ValueError, TypeError, AttributeError) as error:
@@ -108,3 +114,6 @@ class ScoreFile(ScoreStore):
                 f"{self.path}: these scores are of another setting ({', '.join(differing)} differ): give another "
                 "folder, or delete the file to score anew"
             )
+        if len(whole) < len(content):  # only what is known to be ours
+            with self.path.open("r+b") as file:
+                file.truncate(len(whole))

@@ -16,7 +16,7 @@ from lamar_rag.evaluation.bootstrap import (
     mean_difference,
 )
 from lamar_rag.evaluation.report_model import ReportSection, ReportTable
-from lamar_rag.evaluation.result_set import Result, ResultSet, System, questions_of
+from lamar_rag.evaluation.result_set import Result, ResultSet, System, candidates_of, questions_of
 
 # heading -> the tasks and figures that it is made of
 _FIGURES = {
@@ -50,42 +50,37 @@ def summary_section(results: ResultSet, dataset: str, reference: System, *, seed
         reference: the system that the others are compared with.
         seed: of the bootstrap.
     """
-    systems = results.systems(dataset)
+    text = [
+        "Coherence: how often the passage in the query's language comes first among its translations. Retrieval: "
+        "how often it comes first among the retrieved candidates. Rescue: where it does not exist in that "
+        "language, how often a translation comes first. Balanced: the harmonic mean of the last two."
+    ]
+    tables = estimate_tables(results, dataset, results.systems(dataset), reference, seed=seed)
+    return ReportSection(f"Summary: {dataset}", text, tables)
+
+
+def estimate_tables(
+    results: ResultSet, dataset: str, systems: Sequence[System], reference: System, *, seed: int
+) -> list[ReportTable]:
+    """Return a table of the systems' figures, and one of their differences to the reference."""
     values, differences = [], []
     for system in systems:
-        shown = {heading: estimate(results, dataset, heading, system, seed=seed) for heading in _FIGURES}
-        values.append(
-            [system.label, *(_cell(shown[h]) for h in _FIGURES), _measured_on(results, dataset, system)]
-        )
+        shown = [estimate(results, dataset, heading, system, seed=seed) for heading in _FIGURES]
+        values.append([system.label, *map(_cell, shown), _measured_on(results, dataset, system)])
         if system != reference:
-            compared = [
+            found = [
                 difference(results, dataset, heading, system, reference, seed=seed) for heading in _FIGURES
             ]
-            differences.append([system.label, *(_cell(found, signed=True) for found in compared)])
-    tables = [
-        ReportTable(
-            f"{dataset}: means over languages, 95 % bootstrap intervals over questions",
-            ["system", *_FIGURES, "measured on"],
-            values,
+            differences.append([system.label, *(_cell(one, signed=True) for one in found)])
+    caption = f"{dataset}: means over languages, 95 % bootstrap intervals over questions"
+    tables = [ReportTable(caption, ["system", *_FIGURES, "measured on"], values)]
+    if any(set(row[1:]) != {"-"} for row in differences):
+        caption = (
+            f"{dataset}: difference to {reference.label}, each over its own first stage, paired over questions, "
+            "95 % bootstrap intervals"
         )
-    ]
-    if differences:
-        tables.append(
-            ReportTable(
-                f"{dataset}: difference to {reference.label}, paired over questions, 95 % bootstrap intervals",
-                ["system", *_FIGURES],
-                differences,
-            )
-        )
-    return ReportSection(
-        f"Summary: {dataset}",
-        [
-            "Coherence: how often the passage in the query's language comes first among its translations. Retrieval: "
-            "how often it comes first among the retrieved candidates. Rescue: where it does not exist in that "
-            "language, how often a translation comes first. Balanced: the harmonic mean of the last two."
-        ],
-        tables,
-    )
+        tables.append(ReportTable(caption, ["system", *_FIGURES], differences))
+    return tables
 
 
 def figure_value(results: ResultSet, dataset: str, heading: str, system: System) -> float | None:
@@ -123,8 +118,7 @@ def _columns(results: ResultSet, dataset: str, heading: str, system: System) -> 
         if result is None:
             return None
         found.append(result)
-    same = {(questions_of(result), str(result["setting"].get("first_stage"))) for result in found}
-    if len(same) > 1:
+    if len({candidates_of(result) for result in found}) > 1:
         return None
     return [result["questions"][name] for result, (_, name) in zip(found, _FIGURES[heading], strict=True)]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from lamar_rag.whole_file import write_whole
+
 
 def write_run(path: str | Path, rankings: Mapping[str, Sequence[str]], tag: str) -> None:
     """Write a run; a score is the number of documents from there on, so that no tool sees a tie.
@@ -43,8 +45,4 @@ def write_qrels(path: str | Path, relevant: Mapping[str, frozenset[str]]) -> Non
 
 
 def _write(path: str | Path, lines: Sequence[str]) -> None:
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = target.with_name(f".{target.name}.unfinished")
-    unfinished.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    unfinished.replace(target)
+    write_whole(path, "".join(f"{line}\n" for line in lines))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from lamar_rag.languages import UNDETERMINED
+from lamar_rag.whole_file import write_whole
 
 if TYPE_CHECKING:
     from lamar_rag.retrieval.centring import LanguageCentring
@@ -89,6 +91,12 @@ class CachedEmbedder:
             return plain
         return self._centring.apply(plain, kind, languages or [UNDETERMINED] * len(texts))
 
+    def with_centring(self, centring: LanguageCentring | None) -> Self:
+        """Return the same memory of vectors under another centring."""
+        other = copy.copy(self)
+        other._centring = centring
+        return other
+
     def truncated(self, texts: Sequence[str], kind: TextKind) -> BoolArray:
         """Return, shape (n,), whether each text is longer than the model reads."""
         return self._embedder.truncated(texts, kind)
@@ -98,15 +106,13 @@ class CachedEmbedder:
         return self._embedder.windows(text)
 
     def _keep(self, keys: Sequence[bytes], vectors: FloatArray) -> None:
-        from safetensors.numpy import save_file
+        from safetensors.numpy import save
 
         self._vectors.update(zip(keys, vectors, strict=True))
-        self._folder.mkdir(parents=True, exist_ok=True)
         name = hashlib.sha256(b"".join(keys)).hexdigest()[:24]
-        unfinished = self._folder / f".{name}"
         digests = np.frombuffer(b"".join(keys), dtype=np.uint8).reshape(len(keys), -1)
-        save_file({"keys": digests, "vectors": np.ascontiguousarray(vectors)}, unfinished)
-        unfinished.replace(self._folder / f"{name}.safetensors")
+        content = save({"keys": digests, "vectors": np.ascontiguousarray(vectors)})
+        write_whole(self._folder / f"{name}.safetensors", content)
 
     def _read(self) -> None:
         from safetensors.numpy import load_file

@@ -47,7 +47,7 @@ def test_three_tasks_and_their_report(lamar, tmp_path, folder, model):
         # nothing of this machine's folders is in a result
         assert str(tmp_path) not in path.read_text(encoding="utf-8")
         assert about["command"].startswith("lamar eval ")
-        assert "--model tiny=tiny" in about["command"]
+        assert "--model tiny --model e5=multilingual-e5-small@plain" in about["command"]
         assert "--output OUT" in about["command"]
     code, printed, _ = lamar("eval", "report", out, "--reference", "e5")
     assert code == 0
@@ -67,7 +67,10 @@ def test_a_table_for_people(lamar, tmp_path, folder, model):
     ("words", "message"),
     [
         (["coherence", "--dataset", "squad", "-m", "x"], "expected xquad, belebele, or a folder"),
-        (["coherence", "--dataset", "FOLDER", "-m", "x", "--embedder", "y"], "got --embedder for coherence"),
+        (
+            ["coherence", "--dataset", "FOLDER", "-m", "x", "--embedder", "y"],
+            "got --embedder or --candidates for coherence",
+        ),
         (["rescue", "--dataset", "FOLDER", "-m", "e5", "--languages", "de"], "model 'e5'"),
         (["coherence", "--dataset", "FOLDER", "-m", "a=multilingual-e5-small", "-m", "a=x"], "'a' twice"),
         (["retrieval", "--dataset", "FOLDER", "-m", "x", "--languages", "fr"], r"no fr.jsonl"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import log2
 
 import pytest
@@ -145,6 +146,38 @@ def test_listwise_scores_are_not_shared():
     evaluate_retrieval(Reranker(scorer), stage, scores=scores)
     evaluate_rescue(Reranker(scorer), stage, scores=scores)
     assert scorer.calls == 8
+
+
+def test_listwise_scores_belong_to_their_candidates():
+    scorer, scores = PairScorer(SCORES), ScoreStore()
+    scorer.is_listwise = True
+    for candidates in (4, 2, 4):
+        stage = FirstStage(hand_corpus(), VectorEmbedder(), candidates=candidates)
+        evaluate_retrieval(Reranker(scorer), stage, scores=scores)
+    assert scorer.calls == 8  # four queries with four candidates, and with two
+
+
+def test_another_text_of_a_question_is_scored_anew():
+    scorer, scores = PairScorer(SCORES), ScoreStore()
+    corpus = hand_corpus()
+    evaluate_coherence(Reranker(scorer), corpus, scores=scores)
+    first, second = corpus.queries["de"]
+    changed = replace(corpus, queries={**corpus.queries, "de": [replace(first, text="other?"), second]})
+    evaluate_coherence(Reranker(scorer), changed, scores=scores)
+    assert scorer.calls == 5
+
+
+def test_the_rerankers_own_options_count():
+    scorer = PairScorer(SCORES)
+    evaluate_coherence(Reranker(scorer, long_documents="windows"), hand_corpus())
+    assert {options.long_documents for options in scorer.options} == {"windows"}
+    assert [options.query_language for options in scorer.options] == ["de", "de", "en", "en"]
+
+
+@pytest.mark.parametrize("cut", [{"top_n": 1}, {"score_threshold": 0.5}])
+def test_a_reranker_that_leaves_documents_out_is_refused(cut):
+    with pytest.raises(ValueError, match="ranks all candidates"):
+        evaluate_coherence(Reranker(PairScorer(SCORES), **cut), hand_corpus())
 
 
 def test_a_score_that_is_no_number_is_an_error():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice
 
 import independent_figures
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 from lamar_rag import Reranker
 from lamar_rag.evaluation import (
     FirstStage,
+    ParallelCorpus,
     evaluate_coherence,
     evaluate_rescue,
     evaluate_retrieval,
@@ -19,7 +21,7 @@ from lamar_rag.evaluation import (
 from lamar_rag.evaluation.model_opening import ModelOpener
 
 LANGUAGES = {"xquad": ["ar", "en", "th"], "belebele": ["arb_Arab", "eng_Latn", "zho_Hans"]}
-QUESTIONS = 80  # a language
+PASSAGES = 60  # a language
 
 
 @pytest.fixture(scope="module", params=["xquad", "belebele"])
@@ -27,16 +29,14 @@ def both(request, data_dir, tmp_path_factory):
     """The library's corpus and opener, and the other's corpus with vectors that it asked for itself."""
     opener = ModelOpener(tmp_path_factory.mktemp("vectors"))
     embedder = opener.embedder("multilingual-e5-small@plain")
-    whole = open_corpus(request.param, data_dir, languages=LANGUAGES[request.param])
-    corpus = whole.limited(QUESTIONS)
-    chosen = [[q.id for q in whole.queries["en"]].index(query.id) for query in corpus.queries["en"]]
+    corpus = beginning(open_corpus(request.param, data_dir, languages=LANGUAGES[request.param]))
     read = getattr(independent_figures, f"read_{request.param}")(data_dir / request.param)
     languages = [language for language in read.languages if language in corpus.languages]
     other = replace(
         read,
         languages=languages,
-        passages={k: read.passages[k] for k in languages},
-        queries={k: [read.queries[k][place] for place in chosen] for k in languages},
+        passages={k: read.passages[k][:PASSAGES] for k in languages},
+        queries={k: [row for row in read.queries[k] if row[1] < PASSAGES] for k in languages},
     )
     documents = [text for k in languages for text in other.passages[k]]
     matrix = embedder.embed(documents, "passage").astype(np.float64)
@@ -46,6 +46,13 @@ def both(request, data_dir, tmp_path_factory):
         return queries.astype(np.float64) @ matrix.T
 
     return corpus, opener, other, similarities
+
+
+def beginning(corpus: ParallelCorpus) -> ParallelCorpus:
+    """The first passages of a corpus, with their questions."""
+    passages = {k: dict(islice(texts.items(), PASSAGES)) for k, texts in corpus.passages.items()}
+    queries = {k: [q for q in rows if q.group in passages[k]] for k, rows in corpus.queries.items()}
+    return replace(corpus, passages=passages, queries=queries)
 
 
 @pytest.mark.slow

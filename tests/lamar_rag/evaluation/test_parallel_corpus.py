@@ -131,9 +131,14 @@ def test_a_corpus_of_ones_own(tmp_path):
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ('{"id": "q", "passage_id": "p"}', r"en\.jsonl:1: KeyError"),
-        ("[]", r"en\.jsonl:1: "),
-        ('{"id": "q q", "passage_id": "p", "passage": "t", "question": "t"}', "ids without spaces"),
+        ('{"id": "q", "passage_id": "p"}', r"en\.jsonl:1: got passage=None"),
+        ("[]", r"en\.jsonl:1: got a list"),
+        ("{", r"en\.jsonl:1: not JSON"),
+        ('{"id": "q q", "passage_id": "p", "passage": "t", "question": "t"}', "id without spaces"),
+        (
+            '{"id": "q", "passage_id": "p", "passage": "t", "question": "t", "answers": "abc"}',
+            "got answers='abc'",
+        ),
         ('{"id": "q", "passage_id": "p", "passage": " ", "question": "t"}', "got passage=' '"),
     ],
 )
@@ -153,3 +158,31 @@ def test_unknown_data_sets_are_named(tmp_path):
 def test_the_hub_out_of_reach_is_said_in_one_line():
     with pytest.raises(FileNotFoundError, match=r"google/xquad .*--data FOLDER"):
         open_corpus("xquad", languages=["en"])
+
+
+def test_line_separators_inside_a_text_are_part_of_it(tmp_path):
+    row = {"id": "q", "passage_id": "p", "passage": "one\u2028two\u0085three", "question": "t"}
+    text = "\ufeff" + json.dumps(row, ensure_ascii=False) + "\n"
+    (tmp_path / "en.jsonl").write_text(text, encoding="utf-8")
+    assert open_corpus(tmp_path).passages["en"]["p"] == "one\u2028two\u0085three"
+    (tmp_path / "en.jsonl").write_bytes(b"\xff\xfe")
+    with pytest.raises(ValueError, match=r"en\.jsonl: not UTF-8 at byte 0"):
+        open_corpus(tmp_path)
+
+
+def test_two_files_of_one_language_are_named(tmp_path):
+    folder = write_parallel_folder(tmp_path / "own", languages=("de",))
+    (folder / "deu.jsonl").write_bytes((folder / "de.jsonl").read_bytes())
+    with pytest.raises(ValueError, match="which are both de"):
+        open_corpus(folder)
+
+
+def test_a_question_twice_is_an_error():
+    query = ParallelQuery("q", "0", "de", "text")
+    with pytest.raises(ValueError, match="query q twice"):
+        ParallelCorpus("odd", {"de": {"0": "a"}}, {"de": [query, query]})
+
+
+def test_data_beside_a_folder_is_an_error(tmp_path):
+    with pytest.raises(ValueError, match="leave data out"):
+        open_corpus(write_parallel_folder(tmp_path / "own"), tmp_path)

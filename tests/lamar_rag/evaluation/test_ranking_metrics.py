@@ -5,10 +5,10 @@ from math import log2
 import ir_measures
 import numpy as np
 import pytest
+from evaluation_parts import PairScorer
 from ir_measures import RR, R, Success, nDCG
-from tiny_models import TableScorer
 
-from lamar_rag.evaluation.candidate_scoring import ranked_candidates
+from lamar_rag.evaluation.candidate_scoring import ranked_candidates, score_candidates
 from lamar_rag.evaluation.judged_query import JudgedQuery
 from lamar_rag.evaluation.parallel_corpus import ParallelQuery
 from lamar_rag.evaluation.ranking_metrics import ranking_metrics
@@ -38,12 +38,14 @@ def random_runs(count: int):
 @pytest.fixture(scope="module")
 def measured():
     """Our figures of 1,000 runs, in the order that the core gives their ties, and the same runs for others to score."""
-    store, judged, runs = ScoreStore(), [], list(random_runs(1000))
+    judged, table, runs = [], {}, list(random_runs(1000))
     for name, documents, scores, relevant in runs:
-        candidates = tuple(Document("text", id=d, language="en") for d in documents)
-        judged.append(JudgedQuery(ParallelQuery(name, "0", "en", "text"), candidates, relevant))
-        store.add([(f"{name}.en", dict(zip(documents, scores.tolist(), strict=True)))])
-    ranked = ranked_candidates(Reranker(TableScorer({})), judged, store, task="retrieval")
+        candidates = tuple(Document(d, id=d, language="en") for d in documents)
+        judged.append(JudgedQuery(ParallelQuery(name, "0", "en", name), candidates, relevant))
+        table |= {(name, d): score for d, score in zip(documents, scores.tolist(), strict=True)}
+    reranker, store = Reranker(PairScorer(table)), ScoreStore()
+    score_candidates(reranker, judged, store, task="retrieval")
+    ranked = ranked_candidates(reranker, judged, store, task="retrieval")
     rankings = {q.id: [str(d.id) for d in row] for q, row in zip(judged, ranked, strict=True)}
     return ranking_metrics(NAMES, rankings, {q.id: q.relevant for q in judged}), runs
 

@@ -11,6 +11,7 @@ from evaluation_parts import SCORES, PairScorer, VectorEmbedder, hand_corpus
 from lamar_rag import LanguagePreference, Reranker
 from lamar_rag.evaluation import FirstStage, evaluate_coherence, evaluate_rescue, evaluate_retrieval
 from lamar_rag.evaluation.evaluation_origin import evaluation_origin
+from lamar_rag.evaluation.named_model import file_name
 from lamar_rag.evaluation.report import write_report
 from lamar_rag.evaluation.result_files import write_result
 from lamar_rag.evaluation.result_set import ResultSet, System
@@ -18,6 +19,7 @@ from lamar_rag.evaluation.summary_section import difference, estimate
 
 
 def measure(folder: Path, model: str = "pairs", weight: float = 0.0, dataset: str | None = None) -> None:
+    """Write the three results of the small corpus."""
     reranker = Reranker(PairScorer(SCORES), preference=LanguagePreference(weight))
     stage = FirstStage(hand_corpus(), VectorEmbedder(), candidates=2)
     about = evaluation_origin(["lamar", "eval", "x", "--output", "OUT"])
@@ -28,7 +30,9 @@ def measure(folder: Path, model: str = "pairs", weight: float = 0.0, dataset: st
     ):
         value = {**result.to_dict(), "model": model, "about": about}
         value["dataset"] = dataset or value["dataset"]
-        write_result(folder / f"{value['dataset']}-{result.task}-{model}-{weight}.json", value)
+        write_result(
+            folder / f"{file_name(value['dataset'])}-{result.task}-{file_name(model)}-{weight}.json", value
+        )
 
 
 @pytest.fixture
@@ -160,6 +164,25 @@ def test_ablations_have_their_own_figure(tmp_path):
     assert (tmp_path / "hand-ablation.svg").is_file()
     summary = markdown.read_text(encoding="utf-8").split("## Ablation")[0]
     assert "stage 1+2" not in summary
+
+
+def test_other_corpora_and_tasks_alone(tmp_path):
+    measure(tmp_path / "one")
+    measure(tmp_path / "one", dataset="../other name")
+    for path in (tmp_path / "one").glob("*other*.json"):
+        text = path.read_text(encoding="utf-8").replace('"de"', '"fr"').replace('"en"', '"it"')
+        path.write_text(text, encoding="utf-8")
+    write_report(tmp_path / "one")  # no language in common: no figure of shared languages
+    names = {path.name for path in (tmp_path / "one").iterdir()}
+    assert "other-name-first-language.svg" in names
+    assert "shared-languages.svg" not in names
+    result = {"task": "mteb", "dataset": "hume", "model": "m", "questions": {}, "setting": {"weight": 0.0}}
+    write_result(
+        tmp_path / "two" / "mteb.json",
+        {**result, "languages": {"da": {"ndcg@10": 0.5}}, "avg": {"ndcg@10": 0.5}, "about": {"command": "c"}},
+    )
+    markdown, _ = write_report(tmp_path / "two")
+    assert "hume: da" in markdown.read_text(encoding="utf-8")
 
 
 def test_mistakes_are_named(tmp_path, folder):
