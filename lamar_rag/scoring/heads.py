@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from lamar_rag.scoring.first_token_layer import first_tokens, is_trimmed
 from lamar_rag.scoring.packed_attention import DECODERS, ENCODERS
 
 if TYPE_CHECKING:
@@ -31,9 +32,10 @@ class ClassifierHead:
         import torch
 
         body = model.base_model
-        hidden = body(**inputs).last_hidden_state[0]  # (T, H)
-        starts = torch.tensor([0, *accumulate(lengths[:-1])], device=hidden.device)
-        first = hidden[starts][:, None]  # (b, 1, H)
+        starts = torch.tensor([0, *accumulate(lengths[:-1])], device=model.device)
+        with first_tokens(starts):
+            hidden = body(**inputs).last_hidden_state[0]  # (T, H), trimmed (b, H)
+        first = (hidden if is_trimmed(model) else hidden[starts])[:, None]  # (b, 1, H)
         pooler = getattr(body, "pooler", None)
         logits: torch.Tensor = model.classifier(first if pooler is None else pooler(first))
         return logits[:, 0]

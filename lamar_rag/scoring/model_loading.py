@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lamar_rag.hub import resolve_model
+from lamar_rag.scoring.first_token_layer import trim_last_layer
 from lamar_rag.scoring.forward import BatchForward, Head
-from lamar_rag.scoring.heads import Side
+from lamar_rag.scoring.heads import ClassifierHead, Side
 from lamar_rag.scoring.loading_options import LoadingOptions
 from lamar_rag.scoring.packed_attention import ROBERTA, can_pack, use_packed_attention
 from lamar_rag.torch_options import is_out_of_memory, torch_device
@@ -148,6 +149,8 @@ class LoadedParts:
         packed = self.device.type == "cpu" and can_pack(self.model, head.packable)
         if packed:
             use_packed_attention(self.model)
+            if isinstance(head, ClassifierHead):
+                trim_last_layer(self.model)
         return BatchForward(self.prepared(), head, self.pad_id, side, packed)
 
     def prepared(self) -> Any:
