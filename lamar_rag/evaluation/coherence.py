@@ -72,7 +72,7 @@ def evaluate_coherence(
         setting=common_setting(reranker, corpus),
         languages=columns.by_language(),
         avg=columns.means(),
-        questions=columns.questions(["ndcg@1", "ndcg@10"]),
+        questions=columns.questions(["ndcg@1"]),
         rankings=rankings,
         relevant=relevant,
         first_language=first_language_matrix(corpus.languages, first),

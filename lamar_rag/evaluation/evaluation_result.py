@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 Row = Mapping[str, float]
 _DIGITS = 10  # more say nothing, and would differ between machines
+_QUESTION_DIGITS = 5  # of thousands of values that only intervals are drawn from
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +101,7 @@ class Columns:
     def questions(self, names: Sequence[str]) -> dict[str, list[float]]:
         """Return figure -> each question's mean over its languages."""
         tables = self._tables()
-        return {name: tables[name].mean(axis=0).tolist() for name in names}
+        return {name: tables[name].mean(axis=0).round(_QUESTION_DIGITS).tolist() for name in names}
 
     def _tables(self) -> dict[str, npt.NDArray[np.float64]]:
         """Return figure -> values of shape (languages, questions): a question is asked in every language."""

@@ -83,7 +83,7 @@ def evaluate_retrieval(
     first = Columns(stage.corpus, ranking_metrics(measures, before, relevant))
     reranked = Columns(stage.corpus, ranking_metrics(_MEASURES, after, relevant))
     first_means, first_languages = first.means(), first.by_language()
-    own = first.questions(["ndcg@1", "ndcg@10"])
+    own = first.questions(["ndcg@1"])
     return RetrievalResult(
         dataset=stage.corpus.name,
         model=reranker.model,
@@ -91,7 +91,7 @@ def evaluate_retrieval(
         languages=reranked.by_language(),
         avg=reranked.means(),
         questions={
-            **reranked.questions(["ndcg@1", "ndcg@10"]),
+            **reranked.questions(["ndcg@1"]),
             **{f"first_stage {name}": values for name, values in own.items()},
         },
         rankings=after,

@@ -141,16 +141,23 @@ def _cell(found: Estimate | None, *, signed: bool = False) -> str:
 
 def _measured_on(results: ResultSet, dataset: str, system: System) -> str:
     """Return subset and first stage, by task where they differ."""
-    notes: dict[str, list[str]] = {}
+    questions: dict[str, list[str]] = {}
+    stages: dict[str, list[str]] = {}
     for task in ("coherence", "retrieval", "rescue"):
         result = results.get(task, dataset, system)
         if result is None:
             continue
         setting = result["setting"]
-        parts = [
-            setting["subset"] or f"all {len(next(iter(result['questions'].values())))} questions a language"
-        ]
+        asked = len(next(iter(result["questions"].values())))
+        questions.setdefault(setting["subset"] or f"all {asked} questions a language", []).append(task)
         if setting.get("first_stage"):
-            parts.append(f"{setting['candidates']} candidates of {setting['first_stage']}")
-        notes.setdefault("; ".join(parts), []).append(task)
-    return " / ".join(f"{', '.join(tasks)}: {note}" for note, tasks in notes.items())
+            stages.setdefault(f"{setting['candidates']} candidates of {setting['first_stage']}", []).append(
+                task
+            )
+    return "; ".join([*_by_task(questions), *_by_task(stages)])
+
+
+def _by_task(notes: dict[str, list[str]]) -> list[str]:
+    if len(notes) < 2:
+        return list(notes)
+    return [f"{' and '.join(tasks)}: {note}" for note, tasks in notes.items()]

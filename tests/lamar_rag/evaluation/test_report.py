@@ -82,8 +82,7 @@ def test_both_files_show_the_figures(folder):
     (row,) = (row for row in page.rows if row[0] == "pairs" and len(row) == 6 and "candidates" in row[5])
     assert row[1].startswith("0.500 [")
     assert row[4].startswith("0.600 [")
-    stages = "retrieval, rescue: all 2 questions a language; 2 candidates of vectors"
-    assert row[5] == f"coherence: all 2 questions a language / {stages}"
+    assert row[5] == "all 2 questions a language; 2 candidates of vectors"
 
 
 def test_the_page_needs_nothing_else_and_escapes_names(folder):
@@ -136,7 +135,7 @@ def test_other_questions_are_not_compared(tmp_path):
         difference(results, "hand", "rescue@1", System("subset", 0.0), System("pairs", 0.0), seed=0) is None
     )
     (markdown, _) = write_report(tmp_path, reference="pairs")
-    assert "retrieval, rescue: 2 of 9; 2 candidates of vectors" in markdown.read_text(encoding="utf-8")
+    assert "| 2 of 9; 2 candidates of vectors |" in markdown.read_text(encoding="utf-8")
 
 
 def test_our_row_stands_among_the_papers(tmp_path):
