@@ -81,7 +81,10 @@ class EvaluationRun:
         stage = self._stage(task, embedder, candidates)
         scorers = {model: self._opener.scorer(model.name) for model in named}
         rerankers = {
-            model: [Reranker(scorer, preference=LanguagePreference(weight=weight)) for weight in weights]
+            model: [
+                Reranker(scorer, preference=LanguagePreference(weight=weight))
+                for weight in dict.fromkeys(weights)
+            ]
             for model, scorer in scorers.items()
         }
         for model, dials in rerankers.items():  # before hours of scoring, not after

@@ -33,7 +33,7 @@ class ModelOpener:
     - `EMBEDDER@plain`: without language centring;
     - `MODEL+20xEMBEDDER`: the cross-encoder's score plus 20 times the embedder's similarity, as in lamar-mini.
 
-    Embedders compute in their own number format, whatever `dtype` says of rerankers.
+    Embedders compute in their own number format, whatever `dtype` says of a reranker that adds their similarity.
 
     Args:
         vectors: folder in which embeddings are kept.
@@ -75,6 +75,10 @@ class ModelOpener:
             return mini_scorer(embedder=self.embedder(E5_SMALL), **options)
         scorer = build_scorer(name.removesuffix(PLAIN), **self._options)
         if isinstance(scorer, BiEncoderScorer):
+            if "dtype" in self._options:
+                raise ValueError(
+                    f"got dtype for the embedder {name}, which computes in its own here: measure it without"
+                )
             return BiEncoderScorer(self.embedder(name))
         if name.endswith(PLAIN):
             raise ValueError(f"got '{name}', expected an embedder before {PLAIN}")

@@ -10,7 +10,8 @@ from typing import Any
 from lamar_rag.evaluation.evaluation_result import result_json, rounded
 from lamar_rag.whole_file import write_whole
 
-_NEEDED = ("task", "dataset", "model", "setting", "questions")
+_NEEDED = frozenset({"task", "dataset", "model", "setting", "questions"})
+_SETTING = frozenset({"languages", "subset", "weight"})
 
 
 def write_result(path: str | Path, result: Mapping[str, Any]) -> None:
@@ -41,7 +42,7 @@ def read_results(folder: str | Path) -> list[dict[str, Any]]:
     results = []
     for path in sorted(Path(folder).glob("*.json")):
         value = _read(path)
-        if all(name in value for name in _NEEDED):
+        if value.keys() >= _NEEDED and dict(value["setting"]).keys() >= _SETTING:
             results.append(value)
     if not results:
         raise ValueError(f"got no result in {folder}, expected the --output folder of lamar eval")

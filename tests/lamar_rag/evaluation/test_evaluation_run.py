@@ -106,7 +106,7 @@ def test_a_result_is_not_lost_to_another_setting(output, folder, model):
 
 def test_opposite_weights_and_folders_have_names_of_their_own(folder, model, tmp_path):
     run = EvaluationRun(open_corpus(folder), tmp_path / "out")
-    results = list(run.measure("coherence", [str(model)], weights=(0.5, -0.5)))
+    results = list(run.measure("coherence", [str(model)], weights=(0.5, -0.5, 0.5)))
     assert [result.model for result in results] == ["tiny", "tiny"]
     assert sorted(path.name for path in (tmp_path / "out").glob("*.json")) == [
         "coherence-own-tiny-dial-0.5.json",
@@ -148,6 +148,12 @@ def test_names_with_centring_and_fusion(folder, tmp_path, model):
                 "coherence", ["multilingual-e5-small+2xmultilingual-e5-small"]
             )
         )
+
+
+def test_embedders_take_no_format(folder, tmp_path):
+    run = EvaluationRun(open_corpus(folder), tmp_path, options={"dtype": "bfloat16"})
+    with pytest.raises(ValueError, match="got dtype for the embedder multilingual-e5-small"):
+        list(run.measure("coherence", ["multilingual-e5-small"]))
 
 
 def start(folder, model, output):

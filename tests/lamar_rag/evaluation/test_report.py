@@ -175,7 +175,8 @@ def test_other_corpora_and_tasks_alone(tmp_path):
     names = {path.name for path in (tmp_path / "one").iterdir()}
     assert "other-name-first-language.svg" in names
     assert "shared-languages.svg" not in names
-    result = {"task": "mteb", "dataset": "hume", "model": "m", "questions": {}, "setting": {"weight": 0.0}}
+    result = {"task": "mteb", "dataset": "hume", "model": "m", "questions": {}}
+    result["setting"] = {"weight": 0.0, "subset": None, "languages": ["da"]}
     write_result(
         tmp_path / "two" / "mteb.json",
         {**result, "languages": {"da": {"ndcg@10": 0.5}}, "avg": {"ndcg@10": 0.5}, "about": {"command": "c"}},
@@ -194,6 +195,12 @@ def test_mistakes_are_named(tmp_path, folder):
     with pytest.raises(ValueError, match=r"broken\.json: no JSON"):
         write_report(folder)
     (folder / "broken.json").unlink()
+    (folder / "other.json").write_text("[1]", encoding="utf-8")
+    (folder / "half.json").write_text(
+        '{"task": "coherence", "dataset": "d", "model": "m", "setting": {}, "questions": {}}',
+        encoding="utf-8",
+    )
+    write_report(folder)  # what is no result is left alone
     (first, *_) = folder.glob("*.json")
     (folder / "copy.json").write_bytes(first.read_bytes())
     with pytest.raises(ValueError, match="expected one: give one of them another label"):
