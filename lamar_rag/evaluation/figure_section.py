@@ -48,10 +48,7 @@ class FigureSection:
         found = [ReportSection("Figures", figures=figures)] if figures else []
         ablation = [part for name in self._results.datasets for part in self._ablation(name)]
         if ablation:
-            text = [
-                "Variants of the second stage without either loss, and the first stage alone; without a dial."
-            ]
-            found.append(ReportSection("Ablation", text, figures=ablation))
+            found.append(ReportSection("Ablation", figures=ablation, tables=self._ablation_tables()))
         return found
 
     def _of_dataset(self, dataset: str) -> list[ReportFigure]:

@@ -161,8 +161,9 @@ def test_ablations_have_their_own_figure(tmp_path):
     measure(tmp_path, model="ablation: stage 1+2")
     markdown, _ = write_report(tmp_path)
     assert (tmp_path / "hand-ablation.svg").is_file()
-    summary = markdown.read_text(encoding="utf-8").split("## Ablation")[0]
+    summary, _, rest = markdown.read_text(encoding="utf-8").partition("## Ablation")
     assert "stage 1+2" not in summary
+    assert "difference to ablation: stage 1+2" in rest
 
 
 def test_other_corpora_and_tasks_alone(tmp_path):
